@@ -181,7 +181,7 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
               const int t_end = min(terms, t0 + CHAIN);
               //@include zero_tile
               oclc_terms(acc, MR, NV, A_AT(i, t0), A_AT(i, (t0 + 1)), w, PW, t_end - t0);
-              oclc_unoptimized(w += (t_end - t0) * PW);
+              if (!oclc_optimized) w += (t_end - t0) * PW;
               if (oclc_optimized) for (int t = t0; t < t_end; ++t) {
                 VEC x[NV];
                 #pragma unroll

@@ -198,8 +198,8 @@ void contraction_strassen_tile(const __global float* restrict a, const __global 
 #if NEXT > 0
           const __global float* next = w + (4 + point) * FACTOR + r0 / MR * (KC * NEXT);
 #endif
-          oclc_unoptimized(if (r0 == 0)
-            for (int t = 0; t < KC * PW; t += VW) STORE(LOAD(first + t) + AS_VEC((AS_BITS(LOAD(second + t)) & kept) ^ sign), right + t));
+          if (!oclc_optimized && r0 == 0)
+            for (int t = 0; t < KC * PW; t += VW) STORE(LOAD(first + t) + AS_VEC((AS_BITS(LOAD(second + t)) & kept) ^ sign), right + t);
           oclc_terms(acc, MR, NV, p[i * A_ROW], p[i * A_ROW + A_TERM], right, PW, KC);
           if (oclc_optimized) for (int t = 0; t < KC; ++t) {
             VEC x[NV];

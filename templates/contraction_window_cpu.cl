@@ -83,7 +83,7 @@ void contraction_window_tile(const __global float* restrict a, const __global fl
         for (int row = 0; row < IC * KH; ++row) {
           const __local float* p = window + (row / KH * WH + (oy - top) * SY + row % KH * DY) * WW + left * SX;
           oclc_terms(acc, MR, NV, p[i * SX], p[i * SX + DX], w, PW, KW);
-          oclc_unoptimized(w += KW * PW);
+          if (!oclc_optimized) w += KW * PW;
           if (oclc_optimized) for (int kx = 0; kx < KW; ++kx) {
             VEC x[NV];
             #pragma unroll

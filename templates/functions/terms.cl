@@ -1,4 +1,4 @@
-//@provides oclc_terms oclc_unoptimized
+//@provides oclc_terms
 // Without optimization each vector of a register tile goes through memory for each term. There a function does what the loop behind its call
 // would, in the same order: acc[i][j] += the sum over `terms` of a[i] * (vector j of w), AT being a[i] at the first term, NEXT at the
 // second, and W_STEP floats from one term of w to the next. Clang leaves functions of the least size to the optimizer even then.
@@ -42,10 +42,8 @@ OCLC_TERMS_OF(4) OCLC_TERMS_OF(8) OCLC_TERMS_OF(16)
     i = 0; \
     oclc_add_terms(&ACC[0][0], ROWS, VECTORS, from, &(NEXT) - &(AT), W, W_STEP, TERMS); \
   }
-#define oclc_unoptimized(statement) statement
 #else
 #define oclc_terms(ACC, ROWS, VECTORS, AT, NEXT, W, W_STEP, TERMS)
-#define oclc_unoptimized(statement)
 #endif
 
 //@provides oclc_optimized

@@ -3,7 +3,7 @@ for (int k0 = 0; k0 < TERMS; k0 += K_CHAIN) {
   const int k_end = min(TERMS, k0 + K_CHAIN);
 #if PLAIN_OPERANDS
   oclc_terms(acc, MR, NV, A_AT(i, k0), A_AT(i, (k0 + 1)), w, W_STEP, k_end - k0);
-  oclc_unoptimized(w += (k_end - k0) * (W_STEP));
+  if (!oclc_optimized) w += (k_end - k0) * (W_STEP);
   if (oclc_optimized)
 #endif
   for (int k = k0; k < k_end; ++k) {

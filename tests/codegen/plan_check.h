@@ -74,7 +74,7 @@ struct PlanCheck {
       std::string all;
       // What answers first, while the driver optimizes, has the same bits.
       if (runner.source().find(" oclc_terms(acc") != std::string::npos ||
-          runner.source().find("_of_numbers(") != std::string::npos) {
+          runner.source().find("_merged(") != std::string::npos) {
         const char* flags = std::getenv("POCL_EXTRA_BUILD_FLAGS");
         const Setting unoptimized("POCL_EXTRA_BUILD_FLAGS", (std::string(flags ? flags : "") + " -DOCLC_UNOPTIMIZED").c_str());
         const std::string other =

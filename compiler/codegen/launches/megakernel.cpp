@@ -8,8 +8,8 @@
 #include "compiler/codegen/attention/attention_kernel.h"
 #include "compiler/codegen/launches/megakernel_arguments.h"
 #include "compiler/codegen/launches/megakernel_groups.h"
+#include "compiler/codegen/launches/merge_functions.h"
 #include "compiler/codegen/launches/ragged_kernel.h"
-#include "compiler/codegen/launches/shared_functions.h"
 #include "compiler/codegen/text/scope.h"
 #include "compiler/schedule/megakernel.h"
 #include "compiler/support/error.h"
@@ -88,19 +88,19 @@ class MegakernelWriter : private MegakernelArguments {
       texts.push_back(f.text);
       if (bodies_.size() > 1) out_.kernel.part_bytes[*f.parts.begin()] += static_cast<std::uint32_t>(f.text.size());
     }
-    std::vector<bool> is_shared(functions_.size(), false);
-    for (const SharedFunction& shared : share_functions(names, texts)) {
+    std::vector<bool> is_merged(functions_.size(), false);
+    for (const MergedFunction& merged : merge_functions(names, texts)) {
       std::set<std::size_t> parts;
       std::string alone;
-      for (const std::size_t i : shared.members) {
-        is_shared[i] = true;
+      for (const std::size_t i : merged.members) {
+        is_merged[i] = true;
         parts.insert(functions_[i].parts.begin(), functions_[i].parts.end());
         alone += chosen(functions_[i].parts, functions_[i].text);
       }
-      text += "#ifdef OCLC_UNOPTIMIZED\n" + chosen(parts, shared.text) + "#else\n" + alone + "#endif\n";
+      text += "#ifdef OCLC_UNOPTIMIZED\n" + chosen(parts, merged.text) + "#else\n" + alone + "#endif\n";
     }
     for (std::size_t i = 0; i < functions_.size(); ++i) {
-      if (!is_shared[i]) text += chosen(functions_[i].parts, functions_[i].text);
+      if (!is_merged[i]) text += chosen(functions_[i].parts, functions_[i].text);
     }
     return text;
   }

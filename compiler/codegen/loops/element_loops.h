@@ -15,8 +15,8 @@ struct StripVectors {
   int count = 1;
   std::string begin;  // C text of where vector `u` begins
 };
-// Several vectors of the parallel axis side by side, in unrolled loops: what the stages' loops read of them is one piece of
-// memory, and their guards and places are found once. `axis`: the vector axis. Wants has_strips(): few sums.
+// A register tile of several vectors of the parallel axis, in unrolled loops: the stages' loops read contiguous memory, and
+// guards and addresses are computed once. `axis`: the vector axis. Wants has_strips(): few sums.
 bool has_strips(Emitter& e, const Kernel& kernel, const VectorAxis& vector, const Axis& axis);
 void emit_strip(Emitter& e, const Kernel& kernel, const VectorAxis& vector, const Axis& axis, const StripVectors& vectors);
 

@@ -16,12 +16,8 @@ constexpr std::string_view kMarks[] = {"<<=", ">>=", "++", "--", "<<", ">>", "->
 
 constexpr std::string_view kSecondOfMark = "<>=+-&|";  // of those of more than one character
 
-bool is_one_of(const Token& token, std::initializer_list<std::string_view> marks) {
-  return std::any_of(marks.begin(), marks.end(), [&](std::string_view m) { return token.text == m; });
-}
-
 bool separates(const Token& token) {
-  return is_one_of(token, {",", ";", "=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "return"});
+  return is_one_of(token.text, {",", ";", "=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "return"});
 }
 
 bool names_type(const Token& token) {
@@ -66,8 +62,8 @@ class Folder {
       }
       std::size_t stop = at;
       for (int depth = 0; stop < end && !(depth == 0 && separates(t_[stop])); ++stop) {
-        if (is_one_of(t_[stop], {"(", "[", "{"})) ++depth;
-        if (is_one_of(t_[stop], {")", "]", "}"})) --depth;
+        if (is_one_of(t_[stop].text, {"(", "[", "{"})) ++depth;
+        if (is_one_of(t_[stop].text, {")", "]", "}"})) --depth;
       }
       one(at, stop);
       at = stop;
@@ -142,7 +138,7 @@ class Folder {
   Part combine(const Part& left, std::size_t mark, const Part& right) {
     const std::string op = t_[mark].text;
     Part all{left.begin, right.end};
-    all.is_truth = is_one_of(t_[mark], {"==", "!=", "<", ">", "<=", ">=", "&&", "||"});
+    all.is_truth = is_one_of(t_[mark].text, {"==", "!=", "<", ">", "<=", ">=", "&&", "||"});
     if (left.value && right.value) {
       const auto value = computed(*left.value, op, *right.value);
       return value ? become(all, *value) : all;
@@ -217,12 +213,12 @@ class Folder {
     }
     const Token& next = t_[close + 1];
     return names && (next.kind == Token::Kind::word || next.kind == Token::Kind::number ||
-                     is_one_of(next, {"(", "!", "~", "-", "+", "*", "&"}));
+                     is_one_of(next.text, {"(", "!", "~", "-", "+", "*", "&"}));
   }
 
   Part unary(std::size_t at, std::size_t end) {
     if (at >= end) throw NoExpression();
-    if (is_one_of(t_[at], {"!", "~", "-", "+", "*", "&", "++", "--"})) {
+    if (is_one_of(t_[at].text, {"!", "~", "-", "+", "*", "&", "++", "--"})) {
       const Part operand = unary(at + 1, end);
       Part all{at, operand.end};
       all.is_truth = t_[at].is("!");
@@ -243,19 +239,19 @@ class Folder {
     Part part = primary(at, end);
     while (part.end < end) {
       const Token& next = t_[part.end];
-      if (is_one_of(next, {"(", "["})) {
+      if (is_one_of(next.text, {"(", "["})) {
         const std::size_t close = closing(t_, part.end);
         if (close >= end) throw NoExpression();
         fold(part.end + 1, close);
-        const bool is_call = next.is("("), is_bound = is_call && is_one_of(t_[at], {"min", "max"});
+        const bool is_call = next.is("("), is_bound = is_call && is_one_of(t_[at].text, {"min", "max"});
         const Part arguments{part.end + 1, close};
         part.end = close + 1;
         part.value.reset();
         if (is_bound) part = bound(part, t_[at].is("min"), arguments);
-      } else if (is_one_of(next, {".", "->"}) && part.end + 1 < end) {
+      } else if (is_one_of(next.text, {".", "->"}) && part.end + 1 < end) {
         part.end += 2;
         part.value.reset();
-      } else if (is_one_of(next, {"++", "--"})) {
+      } else if (is_one_of(next.text, {"++", "--"})) {
         part.end += 1;
         part.value.reset();
       } else {
@@ -313,8 +309,8 @@ class Folder {
   bool is_pure(const Part& part) const {
     for (std::size_t i = part.begin; i < part.end; ++i) {
       const bool calls =
-          t_[i].kind == Token::Kind::word && i + 1 < t_.size() && t_[i + 1].is("(") && !is_one_of(t_[i], {"min", "max"});
-      if (!t_[i].is_gone && (calls || is_one_of(t_[i], {"++", "--", "=", "+=", "-=", "*=", "/="}))) return false;
+          t_[i].kind == Token::Kind::word && i + 1 < t_.size() && t_[i + 1].is("(") && !is_one_of(t_[i].text, {"min", "max"});
+      if (!t_[i].is_gone && (calls || is_one_of(t_[i].text, {"++", "--", "=", "+=", "-=", "*=", "/="}))) return false;
     }
     return true;
   }
@@ -323,6 +319,10 @@ class Folder {
 };
 
 }  // namespace
+
+bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
 
 Tokens tokens_of(const std::string& text) {
   Tokens tokens;
@@ -372,8 +372,8 @@ Tokens tokens_of(const std::string& text) {
 std::size_t closing(const Tokens& tokens, std::size_t open) {
   int depth = 0;
   for (std::size_t i = open; i < tokens.size(); ++i) {
-    if (is_one_of(tokens[i], {"(", "[", "{"}) && !tokens[i].is_gone) ++depth;
-    if (is_one_of(tokens[i], {")", "]", "}"}) && !tokens[i].is_gone && --depth == 0) return i;
+    if (is_one_of(tokens[i].text, {"(", "[", "{"}) && !tokens[i].is_gone) ++depth;
+    if (is_one_of(tokens[i].text, {")", "]", "}"}) && !tokens[i].is_gone && --depth == 0) return i;
   }
   return tokens.size();
 }

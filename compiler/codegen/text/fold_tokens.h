@@ -1,8 +1,10 @@
 // Text of OpenCL C as tokens, and what is constant in its expressions folded.
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace oclc {
@@ -18,6 +20,8 @@ struct Token {
 };
 
 using Tokens = std::vector<Token>;
+
+bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list);
 
 Tokens tokens_of(const std::string& text);
 // The position of the bracket that closes the one at `open`; the number of tokens if none does.

@@ -95,10 +95,8 @@ OCLC_TERMS_OF(4) OCLC_TERMS_OF(8) OCLC_TERMS_OF(16)
     i = 0; \
     oclc_add_terms(&ACC[0][0], ROWS, VECTORS, from, &(NEXT) - &(AT), W, W_STEP, TERMS); \
   }
-#define oclc_unoptimized(statement) statement
 #else
 #define oclc_terms(ACC, ROWS, VECTORS, AT, NEXT, W, W_STEP, TERMS)
-#define oclc_unoptimized(statement)
 #endif
 
 #endif
@@ -145,7 +143,7 @@ void k_stem_conv_add_relu_tile(__global const float* x0, __global const float* x
       for (int row = 0; row < 9; ++row) {
         const __local float* p = window + (row / 3 * 5 + (oy - top) * 2 + row % 3) * 33 + left * 2;
         oclc_terms(acc, 4, 2, p[i * 2], p[i * 2 + 1], w, 16, 3);
-        oclc_unoptimized(w += 48);
+        if (!oclc_optimized) w += 48;
         if (oclc_optimized) for (int kx = 0; kx < 3; ++kx) {
             float8 x[2];
             #pragma unroll

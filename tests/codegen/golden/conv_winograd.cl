@@ -128,10 +128,8 @@ OCLC_TERMS_OF(4) OCLC_TERMS_OF(8) OCLC_TERMS_OF(16)
     i = 0; \
     oclc_add_terms(&ACC[0][0], ROWS, VECTORS, from, &(NEXT) - &(AT), W, W_STEP, TERMS); \
   }
-#define oclc_unoptimized(statement) statement
 #else
 #define oclc_terms(ACC, ROWS, VECTORS, AT, NEXT, W, W_STEP, TERMS)
-#define oclc_unoptimized(statement)
 #endif
 
 #endif

@@ -70,10 +70,8 @@ OCLC_TERMS_OF(4) OCLC_TERMS_OF(8) OCLC_TERMS_OF(16)
     i = 0; \
     oclc_add_terms(&ACC[0][0], ROWS, VECTORS, from, &(NEXT) - &(AT), W, W_STEP, TERMS); \
   }
-#define oclc_unoptimized(statement) statement
 #else
 #define oclc_terms(ACC, ROWS, VECTORS, AT, NEXT, W, W_STEP, TERMS)
-#define oclc_unoptimized(statement)
 #endif
 
 #endif
@@ -132,7 +130,7 @@ void k_before_conv_tile(__global const float* x0, __global float* y0, const long
       // The terms of the register tile, chain by chain.
       const int k_end = 4;
       oclc_terms(acc, 6, 2, p[i][0], p[i][196], w, 16, k_end);
-      oclc_unoptimized(w += k_end * 16);
+      if (!oclc_optimized) w += k_end * 16;
       if (oclc_optimized)
         for (int k = 0; k < k_end; ++k) {
           float8 x[2];
@@ -280,10 +278,8 @@ OCLC_TERMS_OF(4) OCLC_TERMS_OF(8) OCLC_TERMS_OF(16)
     i = 0; \
     oclc_add_terms(&ACC[0][0], ROWS, VECTORS, from, &(NEXT) - &(AT), W, W_STEP, TERMS); \
   }
-#define oclc_unoptimized(statement) statement
 #else
 #define oclc_terms(ACC, ROWS, VECTORS, AT, NEXT, W, W_STEP, TERMS)
-#define oclc_unoptimized(statement)
 #endif
 
 #endif

@@ -105,10 +105,8 @@ OCLC_TERMS_OF(4) OCLC_TERMS_OF(8) OCLC_TERMS_OF(16)
     i = 0; \
     oclc_add_terms(&ACC[0][0], ROWS, VECTORS, from, &(NEXT) - &(AT), W, W_STEP, TERMS); \
   }
-#define oclc_unoptimized(statement) statement
 #else
 #define oclc_terms(ACC, ROWS, VECTORS, AT, NEXT, W, W_STEP, TERMS)
-#define oclc_unoptimized(statement)
 #endif
 
 #endif
@@ -152,7 +150,7 @@ void k_fc_product_matmul_add_relu_tile(__global const float* x0, __global const 
       // The terms of the register tile, chain by chain.
       const int k_end = 64;
       oclc_terms(acc, 8, 1, p[i][0], p[i][1], w, 8, k_end);
-      oclc_unoptimized(w += k_end * 8);
+      if (!oclc_optimized) w += k_end * 8;
       if (oclc_optimized)
         for (int k = 0; k < k_end; ++k) {
           float8 x[1];

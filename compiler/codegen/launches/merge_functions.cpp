@@ -1,4 +1,4 @@
-#include "compiler/codegen/launches/shared_functions.h"
+#include "compiler/codegen/launches/merge_functions.h"
 
 #include <fmt/format.h>
 
@@ -13,10 +13,6 @@
 
 namespace oclc {
 namespace {
-
-bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) {
-  return std::find(list.begin(), list.end(), text) != list.end();
-}
 
 // Functions and words whose arguments may be variables.
 bool takes_variables(std::string_view callee) {
@@ -46,11 +42,11 @@ class Definition {
       if (!token.text.starts_with("//")) tokens_.push_back(std::move(token));
     }
     if (!is_one_definition()) return;
-    is_shareable_ = true;
+    is_mergeable_ = true;
     walk();
   }
 
-  bool is_shareable() const { return is_shareable_; }
+  bool is_mergeable() const { return is_mergeable_; }
   const Tokens& tokens() const { return tokens_; }
   const std::vector<std::size_t>& numbers() const { return numbers_; }
 
@@ -114,7 +110,7 @@ class Definition {
     for (std::size_t i = parameters_end_ + 1; i < tokens_.size(); ++i) {
       const Token& t = tokens_[i];
       if (t.kind == Token::Kind::word) {
-        if (declares_array(open.back().at)) is_shareable_ = false;  // its size is a constant that has a name
+        if (declares_array(open.back().at)) is_mergeable_ = false;  // its size is a constant that has a name
       } else if (t.kind == Token::Kind::number) {
         if (type_of(t) != "" && can_be_variable(i, open.back().at, open.back().argument)) numbers_.push_back(i);
       } else if (t.is("(") || t.is("[") || t.is("{")) {
@@ -151,7 +147,7 @@ class Definition {
   Tokens tokens_;
   std::size_t parameters_end_ = 0;
   std::vector<std::size_t> numbers_;
-  bool is_shareable_ = false;
+  bool is_mergeable_ = false;
 };
 
 // One text for functions of one key: numbers that are equal in all stay, those that go together are one parameter.
@@ -168,31 +164,31 @@ std::string text_of(const std::vector<std::string>& names, const std::vector<con
       numbers.push_back(all[1]);
       continue;
     }
-    const auto [at, is_new] = parameters.emplace(all, fmt::format("number{}", parameters.size()));
+    const auto [at, is_new] = parameters.emplace(all, fmt::format("constant{}", parameters.size()));
     numbers.push_back(at->second);
     if (!is_new) continue;
     more += fmt::format(", const {} {}", all[0], at->second);
     for (std::size_t i = 0; i < definitions.size(); ++i) values[i].push_back(all[i + 1]);
   }
-  const std::string shared = names.front() + "_of_numbers";
-  std::string text = first.renamed(shared, more, numbers);
+  const std::string merged_name = names.front() + "_merged";
+  std::string text = first.renamed(merged_name, more, numbers);
   const std::string arguments = fmt::format("{}", fmt::join(first.parameters(), ", "));
   for (std::size_t i = 0; i < names.size(); ++i)
-    text += fmt::format("#define {0}({1}) {2}({1}{3}{4})\n", names[i], arguments, shared, values[i].empty() ? "" : ", ",
+    text += fmt::format("#define {0}({1}) {2}({1}{3}{4})\n", names[i], arguments, merged_name, values[i].empty() ? "" : ", ",
                         fmt::join(values[i], ", "));
   return text;
 }
 
 }  // namespace
 
-std::vector<SharedFunction> share_functions(const std::vector<std::string>& names, const std::vector<std::string>& texts) {
+std::vector<MergedFunction> merge_functions(const std::vector<std::string>& names, const std::vector<std::string>& texts) {
   std::vector<Definition> definitions;
   std::map<std::string, std::vector<std::size_t>> alike;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     definitions.emplace_back(names[i], texts[i]);
-    if (definitions.back().is_shareable()) alike[definitions.back().key()].push_back(i);
+    if (definitions.back().is_mergeable()) alike[definitions.back().key()].push_back(i);
   }
-  std::vector<SharedFunction> shared;
+  std::vector<MergedFunction> merged;
   for (const auto& [key, members] : alike) {
     if (members.size() < 2) continue;
     std::vector<std::string> of_members;
@@ -201,11 +197,11 @@ std::vector<SharedFunction> share_functions(const std::vector<std::string>& name
       of_members.push_back(names[i]);
       of_definitions.push_back(&definitions[i]);
     }
-    shared.push_back({members, text_of(of_members, of_definitions)});
+    merged.push_back({members, text_of(of_members, of_definitions)});
   }
-  std::sort(shared.begin(), shared.end(),
-            [](const SharedFunction& a, const SharedFunction& b) { return a.members.front() < b.members.front(); });
-  return shared;
+  std::sort(merged.begin(), merged.end(),
+            [](const MergedFunction& a, const MergedFunction& b) { return a.members.front() < b.members.front(); });
+  return merged;
 }
 
 }  // namespace oclc

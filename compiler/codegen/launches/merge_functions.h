@@ -8,13 +8,13 @@
 
 namespace oclc {
 
-struct SharedFunction {
+struct MergedFunction {
   std::vector<std::size_t> members;  // two or more of the functions, in their order
   std::string text;                  // the function, and macros by whose names the members are called
 };
 
 // `texts[i]` is the definition of the function `names[i]`. Numbers that the language or a macro wants as literals (sizes of
-// arrays, counts of unrolled rounds) stay: functions that differ in them do not share one.
-std::vector<SharedFunction> share_functions(const std::vector<std::string>& names, const std::vector<std::string>& texts);
+// arrays, counts of unrolled rounds) stay: functions that differ in them are not merged.
+std::vector<MergedFunction> merge_functions(const std::vector<std::string>& names, const std::vector<std::string>& texts);
 
 }  // namespace oclc
