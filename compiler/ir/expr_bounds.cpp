@@ -129,21 +129,21 @@ bool shifted_nonnegative(const Expr& e) {
 
 // The work of proofs: one that another asks for on its way, by a division that it makes, takes from what that one has. A proof
 // of a shape or an index of a network takes tens of steps, each in proportion to its expression.
+// Proofs within proofs grow exponentially with the divisions inside of one another: those below kDeepestProof are not tried.
 constexpr std::size_t kMostProofWork = 1 << 16;
+constexpr int kDeepestProof = 3;
 thread_local std::size_t proof_work = 0;
-thread_local bool in_proof = false;
+thread_local int proof_depth = 0;
 
 class Proof {
  public:
-  Proof() : is_outermost_(!in_proof) {
-    if (is_outermost_) proof_work = 0;
-    in_proof = true;
+  Proof() {
+    if (proof_depth++ == 0) proof_work = 0;
   }
-  ~Proof() {
-    if (is_outermost_) in_proof = false;
-  }
+  ~Proof() { --proof_depth; }
   Proof(const Proof&) = delete;
   Proof& operator=(const Proof&) = delete;
+  static bool is_too_deep() { return proof_depth > kDeepestProof; }
   // False if the work is done with.
   static bool take(const Expr& e) { return (proof_work += 8 + e.size()) <= kMostProofWork; }
 
@@ -221,6 +221,7 @@ std::int64_t Expr::upper() const { return interval(*this).hi; }
 bool known_nonnegative(const Expr& e) {
   if (interval(e).lo >= 0) return true;
   const Proof proof;
+  if (Proof::is_too_deep()) return false;
   try {
     return nonnegative(e, 0);
   } catch (const ExprTooLarge&) {

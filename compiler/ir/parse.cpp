@@ -170,6 +170,8 @@ class Parser {
       node = graph.add(*def, std::move(inputs), std::move(attributes), source, nullptr, std::move(bodies));
     } catch (const CompileError& error) {
       throw CompileError({.stage = "parse", .wanted = fmt::format("line {}: {}", line, error.what())});
+    } catch (const InternalError& error) {  // attributes or operands that no operator is given elsewhere
+      Scanner::fail(line, "what the operator takes", error.what());
     }
     if (node->outputs.size() != results.size())
       Scanner::fail(line, fmt::format("{} results", node->outputs.size()), std::to_string(results.size()));

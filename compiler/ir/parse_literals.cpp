@@ -8,6 +8,8 @@
 namespace oclc {
 namespace {
 
+constexpr std::int64_t kMostElements = std::int64_t{1} << 28;  // of a constant in a text
+
 std::vector<std::string_view> split_list(std::string_view text) {
   std::vector<std::string_view> parts;
   int depth = 0;
@@ -114,13 +116,20 @@ Layout Literals::layout(std::size_t rank) {
   return layout;
 }
 
-HostTensor Literals::payload(const TensorType& type) {
+HostTensor Literals::zeros(const TensorType& type) {
   std::vector<std::int64_t> shape;
+  std::int64_t count = 1;
   for (const Expr& dim : type.shape) {
     if (!dim.is_constant() || dim.value() < 0) in_.fail("a tensor of constant shape", type.text());
     shape.push_back(dim.value());
+    if (__builtin_mul_overflow(count, dim.value(), &count) || count > kMostElements)
+      in_.fail(fmt::format("a tensor of at most {} elements", kMostElements), type.text());
   }
-  HostTensor tensor(type.dtype, std::move(shape));
+  return {type.dtype, std::move(shape)};
+}
+
+HostTensor Literals::payload(const TensorType& type) {
+  HostTensor tensor = zeros(type);
   const std::int64_t count = tensor.elements();
   if (type.dtype == DType::string) {
     texts(tensor);

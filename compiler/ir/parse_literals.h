@@ -28,6 +28,8 @@ class Literals {
   // Row-major unless an order follows.
   Layout layout(std::size_t rank);
   HostTensor tensor() { return payload(type()); }
+  // A tensor of that type, which is constant.
+  HostTensor zeros(const TensorType& type);
   // A tensor after its element type and shape.
   HostTensor payload(const TensorType& type);
   Attribute attribute();

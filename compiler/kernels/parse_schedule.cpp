@@ -90,12 +90,7 @@ class ScheduleParser : private ScheduleLines {
     const TensorType type = literals_.type();
     const char next = in_.peek();
     if (next != '\n' && next != '\r' && next != '\0' && next != '/') return literals_.payload(type);
-    std::vector<std::int64_t> shape;
-    for (const Expr& dim : type.shape) {
-      if (!dim.is_constant()) in_.fail("a constant's shape", type.text());
-      shape.push_back(dim.value());
-    }
-    return {type.dtype, std::move(shape)};
+    return literals_.zeros(type);
   }
 
   void gemm() {

@@ -50,41 +50,41 @@ struct LoopStep {
   // group keeps what the trip's kernels hand on. 0: groups share the tiles of each kernel.
   std::string slot = {};
   std::int64_t slots = 0;
-  std::vector<Step> body = {};
+  std::vector<Step> body;
 };
 
 // All of `body`, loops among it, is one kernel.
 struct LoopKernelStep {
-  std::vector<Step> body = {};
+  std::vector<Step> body;
 };
 
 // `body` are loops of `trip` trips each: one work-group does all of one, none needs another.
 struct ParallelLoopsStep {
   Expr trip = 0;
-  std::vector<Step> body = {};
+  std::vector<Step> body;
 };
 
 // One work-group for each `counter` < `trip` runs the kernels of `body` one after another.
 struct WorkGroupStep {
   Expr trip = 0;
   std::string counter = {};
-  std::vector<Step> body = {};
+  std::vector<Step> body;
 };
 
 // Scores, softmax and weighted sum in `body` are one kernel, which stores the last alone.
 struct AttentionStep {
-  std::vector<Step> body = {};
+  std::vector<Step> body;
 };
 
 // Kernels of one family (ragged_family.h) in `body`, of which none needs another, are one text with a table of their sizes and
 // places.
 struct RaggedStep {
-  std::vector<Step> body = {};
+  std::vector<Step> body;
 };
 
 // Kernels, loops, attention and ragged groups in `body` are one launch, whose work-groups claim their tiles.
 struct MegakernelStep {
-  std::vector<Step> body = {};
+  std::vector<Step> body;
 };
 
 struct Step {

@@ -39,7 +39,7 @@ class Chains {
       std::size_t length = groups > 1 ? stretch(begin, list.end(), groups) : 0;
       if (length < 2) length = stretch(begin, list.end(), groups = 1);
       if (length < 2) continue;
-      WorkGroupStep chain{.trip = Expr(groups), .counter = kSlice};
+      WorkGroupStep chain{.trip = Expr(groups), .counter = kSlice, .body = {}};
       chain.body.assign(begin, begin + static_cast<std::ptrdiff_t>(length));
       if (groups > 1) {
         for (const Step& step : chain.body) take_slice(at(step), groups);

@@ -91,7 +91,7 @@ class Loops {
 
   // `loops` are places in the list, the last one first.
   void join(std::vector<Step>& list, const std::vector<std::size_t>& loops) {
-    ParallelLoopsStep all{.trip = list[loops.front()].as<LoopStep>()->trip};
+    ParallelLoopsStep all{.trip = list[loops.front()].as<LoopStep>()->trip, .body = {}};
     for (auto at = loops.rbegin(); at != loops.rend(); ++at) all.body.push_back(list[*at]);
     Step together{std::move(all)};
     if (stretch_length(schedule_, std::span(&together, 1), target_) != 1) return;

@@ -59,6 +59,7 @@ class Head {
 
  private:
   toml::table parse() const {
+    refuse_odd_characters(op_.file, text_, begin_);
     try {
       return toml::parse(text_, op_.file);
     } catch (const toml::parse_error& error) {

@@ -10,6 +10,9 @@ namespace oclc::custom {
 
 // The operator of one head, TOML that begins at that place. What names mean is not looked at: see check_op.
 CustomOp read_head(const std::string& file, std::string_view text, const Place& begin);
+// CompileError at the first character of it that is not ASCII and stands outside of texts and comments: what the reader of TOML
+// does with some of them is undefined.
+void refuse_odd_characters(const std::string& file, std::string_view head, const Place& begin);
 // Every head of a file, with its code.
 std::vector<CustomOp> read_heads(std::string_view text, const std::string& file);
 

@@ -49,6 +49,7 @@ class AtenContext {
 
   // Arguments by name. `tensor` throws if it is absent; others give the default.
   const Arg* find(std::string_view name) const;  // null if absent or none
+  const Arg& need(std::string_view name) const;  // refused if absent or none
   bool has(std::string_view name) const { return find(name) != nullptr; }
   Value* tensor(std::string_view name) const;
   Value* optional_tensor(std::string_view name) const;
@@ -87,7 +88,6 @@ class AtenContext {
 
  private:
   std::vector<std::string> names_of_results() const;
-  const Arg& need(std::string_view name) const;
 
   const OpRow& row_;
   const ProgramNode& node_;

@@ -33,8 +33,13 @@ class Weights {
     if (input.kind == pt2::ProgramInput::Kind::user) return std::nullopt;
     for (const auto& [config, folder] : {std::pair{&weights_, "data/weights/"}, std::pair{&constants_, "data/constants/"}}) {
       const auto list = config->find("config");
-      if (list != config->end() && list->contains(input.of_model))
-        return tensor(list->at(input.of_model), folder, input.of_model);
+      if (list == config->end() || !list->contains(input.of_model)) continue;
+      const json& entry = list->at(input.of_model);
+      try {
+        return tensor(entry, folder, input.of_model);
+      } catch (const json::exception&) {  // a value of another kind
+        pt2::fail(fmt::format("'{}' described as torch.export.save does", input.of_model), entry.dump().substr(0, 200));
+      }
     }
     pt2::fail(fmt::format("the value of '{}' in the file", input.of_model), "none");
   }

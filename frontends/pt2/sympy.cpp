@@ -1,6 +1,7 @@
 // Expressions in sympy's notation.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "frontends/pt2/program.h"
@@ -66,6 +67,10 @@ class SympyReader {
     const std::size_t end = rest_.find('\'');
     if (end == rest_.npos || end == 0) refuse();
     const std::string name(rest_.substr(0, end));
+    const auto is_letter = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    if (!is_letter(name[0]) || !std::all_of(name.begin(), name.end(), [&](char c) { return is_letter(c) || is_digit(c); }))
+      refuse();
     const std::size_t close = rest_.find(')', end);
     if (close == rest_.npos) refuse();
     rest_.remove_prefix(close + 1);

@@ -108,3 +108,10 @@ TEST_CASE("a quotient of an axis stays below its symbolic extent's") {
   CHECK(Expr(200704) * floor_div(k, 3136) + Expr(3584) * floor_mod(floor_div(k, 56), 56) + Expr(64) * floor_mod(k, 56) ==
         Expr(64) * k);
 }
+
+TEST_CASE("remainders of remainders take no longer than their number says") {
+  Expr chain = Expr::symbol("x") * Expr::symbol("n");
+  for (int i = 0; i < 40; ++i) chain = floor_mod(chain, Expr::symbol("a" + std::to_string(i)));  // minutes, were proofs nested
+  CHECK(chain.evaluate({{"x", 1}}) == std::nullopt);
+  CHECK(parse_expr(chain.text()) == chain);
+}

@@ -149,6 +149,8 @@ TEST_CASE("what is wrong with a text is said with its line, what was wanted and 
   CHECK(kernel("  terms shared by 4 work-groups\n}\n") ==
         "line 6: wanted the factors of a contraction first, found 'work-groups'");
   CHECK(kernel("  gemm: %0 x %1\n}\n") == "line 6: wanted a node defined before, found '%0'");
+  CHECK(message("schedule \"s\"\nbuffer 0 constant \"c\": f32[4] = f32[4294967296, 4294967296]\n") ==
+        "line 2: wanted a tensor of at most 268435456 elements, found f32[4294967296, 4294967296]");
   CHECK(kernel("  somehow\n}\n") == "line 6: wanted a line of a kernel, found 'somehow'");
   const std::string all = with_kernel(kKernel);
   const std::string two = all + all.substr(all.find("kernel"));

@@ -85,19 +85,19 @@ TEST_CASE("steps: one thing each, of what there is, with a body that fits") {
   CHECK(becomes({ReadingStep{3}}) == "entry g, step 1: is number 3 of 0");
   CHECK(becomes({HostStep{0}}) == "entry g, step 1: is number 0 of 0");
   CHECK(becomes({LoopKernelStep{}}) == "entry g, step 1: has no body");
-  CHECK(becomes({WorkGroupStep{3, "t"}}) == "entry g, step 1: has no body");
-  CHECK(becomes({LoopStep{3, "t"}}) == "");  // whose kernels have no elements
+  CHECK(becomes({WorkGroupStep{3, "t", {}}}) == "entry g, step 1: has no body");
+  CHECK(becomes({LoopStep{.trip = 3, .counter = "t", .body = {}}}) == "");  // whose kernels have no elements
   CHECK(has(message_of_steps([](auto& s) { s[0] = {KernelStep{0, true}}; }), "step 0: beside a step that is no kernel"));
   CHECK(
       has(becomes({KernelStep{1, false, KernelStep::Prefetch{0, 0}}}), "prefetches weights of a kernel that does not follow"));
   CHECK(message_of_body(MegakernelStep{}) == "");
   CHECK(message_of_body(LoopKernelStep{}) == "");
-  CHECK(message_of_body(WorkGroupStep{3, "t"}) == "");
+  CHECK(message_of_body(WorkGroupStep{3, "t", {}}) == "");
   CHECK(has(message_of_body(WorkGroupStep{}), "has no counter"));
   CHECK(has(message_of_body(AttentionStep{}), "is attention of 2 kernels"));
   CHECK(has(message_of_body(ParallelLoopsStep{}), "holds steps that are no loops"));
-  CHECK(has(message_of_body(LoopStep{3}), "has no counter"));
-  CHECK(has(message_of_body(LoopStep{.trip = 3, .counter = "t", .slots = 2}), "slots without a symbol"));
+  CHECK(has(message_of_body(LoopStep{.trip = 3, .body = {}}), "has no counter"));
+  CHECK(has(message_of_body(LoopStep{.trip = 3, .counter = "t", .slots = 2, .body = {}}), "slots without a symbol"));
 }
 
 TEST_CASE("groups of one text hold kernels of one family that do not need each other") {
@@ -106,7 +106,7 @@ TEST_CASE("groups of one text hold kernels of one family that do not need each o
   };
   CHECK(group({{KernelStep{0}}}) == "entry g, step 0: is a group of 1 kernels");
   CHECK(group({{KernelStep{0}}, {KernelStep{7}}}) == "entry g, step 0: is number 7 of 2");
-  CHECK(group({{KernelStep{0}}, {LoopStep{3, "t"}}}).ends_with("is of no family"));  // a product
+  CHECK(group({{KernelStep{0}}, {LoopStep{.trip = 3, .counter = "t", .body = {}}}}).ends_with("is of no family"));  // a product
   // Eight kernels that add 1 to a row of their own of a buffer.
   const auto rows = [](const std::function<void(Schedule&)>& change) {
     std::string text = "buffer 0 input \"x\": f32[64]\nbuffer 1 arena \"y\": f32[64]\n", steps;

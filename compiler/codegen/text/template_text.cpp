@@ -245,12 +245,12 @@ TemplateValues values_of(std::string_view name, const TemplateValues& values, co
   TemplateValues taken;
   const auto none = [&](const std::string& what) { return fmt::format("none of {} has {}", fmt::join(family, ", "), what); };
   for (const auto& [parameter, value] : values.parameters) {
-    OCLC_CHECK(any_has([&](const TemplateSource& s) { return s.parameter(parameter) != nullptr; }),
+    OCLC_CHECK(any_has([&wanted = parameter](const TemplateSource& s) { return s.parameter(wanted) != nullptr; }),
                none(fmt::format("a parameter {}", parameter)));
     if (own.parameter(parameter)) taken.parameters[parameter] = value;
   }
   for (const auto& [hole, lines] : values.holes) {
-    OCLC_CHECK(any_has([&](const TemplateSource& s) { return s.holes.count(hole) != 0; }),
+    OCLC_CHECK(any_has([&wanted = hole](const TemplateSource& s) { return s.holes.count(wanted) != 0; }),
                none(fmt::format("a hole {}", hole)));
     if (own.holes.count(hole)) taken.holes[hole] = lines;
   }

@@ -100,7 +100,7 @@ void ModuleLowering::lower_loop(const Node& node, std::vector<Step>& steps) {
     piece.strides.erase(piece.strides.begin());
     targets.push_back(piece);
   }
-  LoopStep loop{.trip = trip, .counter = counter_name};
+  LoopStep loop{.trip = trip, .counter = counter_name, .body = {}};
   if (conditional) {
     loop.condition = counter_name + "_goes_on";
     loop.body.push_back({ReadingStep{static_cast<int>(schedule_.readings.size())}});

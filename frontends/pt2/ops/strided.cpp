@@ -1,4 +1,6 @@
 // Views by strides: elements of the memory that a tensor lies in, wherever they stand.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -19,7 +21,7 @@ struct Memory {
 
 // The axes from the outermost to the innermost one in memory; nothing unless the tensor fills it from its begin without gaps.
 std::optional<Ints> order_in_memory(const Shape& shape, const Layout& layout) {
-  if (!(layout.offset == Expr(0))) return std::nullopt;
+  if (!(layout.offset == Expr(0)) || layout.strides.size() != shape.size()) return std::nullopt;
   Ints order;
   std::vector<bool> placed(shape.size(), false);
   for (std::size_t i = 0; i < shape.size(); ++i)
@@ -51,11 +53,11 @@ Value* in_order(AtenContext& c, Value* x, const Ints& order) {
 
 Memory memory_of(AtenContext& c, std::string_view argument) {
   const ReadSoFar& read = c.so_far();
-  const Arg* given = c.find(argument);
-  const auto known = read.roots.find(given->name);
-  const std::string& root = known == read.roots.end() ? given->name : known->second;
+  const Arg& given = c.need(argument);
+  const auto known = read.roots.find(given.name);
+  const std::string& root = known == read.roots.end() ? given.name : known->second;
   const auto value = read.values.find(root);
-  const auto layout = read.program.layouts.find(given->name), of_root = read.program.layouts.find(root);
+  const auto layout = read.program.layouts.find(given.name), of_root = read.program.layouts.find(root);
   const auto end = read.program.layouts.end();
   const auto order = value != read.values.end() && layout != end && of_root != end
                          ? order_in_memory(value->second->type.shape, of_root->second)
@@ -64,17 +66,19 @@ Memory memory_of(AtenContext& c, std::string_view argument) {
     c.refuse("as_strided of a tensor that fills its memory, or of a view of one", "'" + root + "'",
              "call .contiguous() before it");
   Value* x = in_order(c, value->second, *order);
-  return {c.b.reshape(x, {x->type.elements()}), layout->second, *order, root == given->name};
+  return {c.b.reshape(x, {x->type.elements()}), layout->second, *order, root == given.name};
 }
 
 // Where elements that lie so stand.
 Value* places(AtenContext& c, const Memory& memory, const Shape& size, const Layout& layout) {
+  if (size.size() != layout.strides.size())
+    c.refuse(fmt::format("a stride for each of {} sizes", size.size()), std::to_string(layout.strides.size()));
   Expr last = layout.offset;
   Value* place = c.b.exprs({layout.offset}, {});
   for (std::size_t i = 0; i < size.size(); ++i) {
     Shape line(size.size(), Expr(1));
     line[i] = size[i];
-    place = c.b.add(place, c.b.iota(line, static_cast<std::int64_t>(i), DType::i64, Expr(0), layout.strides.at(i)));
+    place = c.b.add(place, c.b.iota(line, static_cast<std::int64_t>(i), DType::i64, Expr(0), layout.strides[i]));
     last += (size[i] - 1) * layout.strides[i];
   }
   const Expr count = memory.elements->type.elements();
