@@ -11,6 +11,7 @@
 #include "compiler/kernels/ragged_family.h"
 #include "compiler/kernels/ragged_objects.h"
 #include "compiler/schedule/horizontal_fusion_limits.h"
+#include "compiler/schedule/step_buffers.h"
 #include "compiler/targets/costs.h"
 
 namespace oclc {
@@ -18,28 +19,6 @@ namespace {
 
 // Expressions of a group's number of tiles stay this small.
 constexpr std::size_t kMostSymbolicSize = 1024;
-
-std::vector<int> buffers_in(const Schedule& schedule, const Step& step) {
-  std::vector<int> all;
-  if (step.is_kernel()) {
-    for (const Operand& o : schedule.kernel(step).operands) all.push_back(o.buffer);
-  } else if (const auto* product = step.as<GemmStep>()) {
-    const Gemm& g = schedule.gemms[static_cast<std::size_t>(product->gemm)];
-    all = {g.a, g.b, g.c};
-  } else if (const auto* sizes = step.as<ReadingStep>()) {
-    all.push_back(schedule.readings[static_cast<std::size_t>(sizes->reading)].buffer);
-  } else if (const auto* host = step.as<HostStep>()) {
-    const HostCall& call = schedule.hosts[static_cast<std::size_t>(host->host)];
-    for (const auto* list : {&call.inputs, &call.outputs}) {
-      for (const HostOperand& o : *list) all.push_back(o.buffer);
-    }
-  }
-  for (const Step& inner : step.body()) {
-    const std::vector<int> more = buffers_in(schedule, inner);
-    all.insert(all.end(), more.begin(), more.end());
-  }
-  return all;
-}
 
 // The steps of an entry point, by launches: places in the list of steps.
 using Order = std::vector<std::vector<std::size_t>>;
