@@ -391,6 +391,28 @@ TEST_CASE("What a group gives is alive from its launch on: what is done with it 
   CHECK(compiled.plan.launches == 2);
 }
 
+TEST_CASE("A group of the core's operators pays where it saves memory objects that texts side by side pass") {
+  CompileOptions options;
+  options.target = find_target("h200");
+  // Each member has a state of its own, which lies in the group's object.
+  for (const int members : {3, 10, 20}) {
+    CAPTURE(members);
+    const Compiled compiled = compile(decays_of(members, false), options);
+    CHECK(compiled.plan.launches == 1);
+    CHECK(groups_of(compiled) == 1);
+  }
+  // Inputs and outputs of callers are objects of their own in a group as well.
+  auto graph = std::make_unique<Graph>();
+  Builder b(*graph, "use");
+  for (int k = 0; k < 10; ++k) {
+    const std::string number = std::to_string(k);
+    graph->add_output("y" + number, b.relu(graph->add_input("x" + number, f32({Expr(300 + 700 * k % 3800)}))));
+  }
+  const Compiled apart = compile(module_of(std::move(graph)), options);
+  CHECK(apart.plan.launches == 1);
+  CHECK(groups_of(apart) == 0);
+}
+
 namespace {
 
 // Learning rules of NengoOCL, as a formula and as a body.
