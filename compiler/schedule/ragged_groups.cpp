@@ -11,6 +11,7 @@
 #include "compiler/kernels/ragged_family.h"
 #include "compiler/kernels/ragged_objects.h"
 #include "compiler/schedule/horizontal_fusion_limits.h"
+#include "compiler/schedule/step_buffers.h"
 #include "compiler/targets/costs.h"
 
 namespace oclc {
@@ -18,28 +19,6 @@ namespace {
 
 // Expressions of a group's number of tiles stay this small.
 constexpr std::size_t kMostSymbolicSize = 1024;
-
-std::vector<int> buffers_in(const Schedule& schedule, const Step& step) {
-  std::vector<int> all;
-  if (step.is_kernel()) {
-    for (const Operand& o : schedule.kernel(step).operands) all.push_back(o.buffer);
-  } else if (const auto* product = step.as<GemmStep>()) {
-    const Gemm& g = schedule.gemms[static_cast<std::size_t>(product->gemm)];
-    all = {g.a, g.b, g.c};
-  } else if (const auto* sizes = step.as<ReadingStep>()) {
-    all.push_back(schedule.readings[static_cast<std::size_t>(sizes->reading)].buffer);
-  } else if (const auto* host = step.as<HostStep>()) {
-    const HostCall& call = schedule.hosts[static_cast<std::size_t>(host->host)];
-    for (const auto* list : {&call.inputs, &call.outputs}) {
-      for (const HostOperand& o : *list) all.push_back(o.buffer);
-    }
-  }
-  for (const Step& inner : step.body()) {
-    const std::vector<int> more = buffers_in(schedule, inner);
-    all.insert(all.end(), more.begin(), more.end());
-  }
-  return all;
-}
 
 // The steps of an entry point, by launches: places in the list of steps.
 using Order = std::vector<std::vector<std::size_t>>;
@@ -135,29 +114,49 @@ class RaggedGroups {
     if (std::all_of(families_.begin(), families_.end(), [](const Family& f) { return f.members.empty(); })) families_.clear();
   }
 
-  // Launches, or parts of one on a CPU, that the members are otherwise: horizontal_fusion puts kernels of known sizes together.
-  double launches_apart(std::span<const std::size_t> members) const {
-    if (target_.items_are_cores()) return static_cast<double>(members.size());
-    double launches = 0;
+  // Launches, or parts of one on a CPU, and the memory objects among their arguments.
+  struct Launches {
+    double count = 0, objects = 0;
+  };
+
+  // What the members are otherwise: horizontal_fusion puts kernels of known sizes together.
+  Launches apart(std::span<const std::size_t> members) const {
+    Launches all;
+    if (target_.items_are_cores()) return {static_cast<double>(members.size()), 0};
     std::size_t kernels = 0;
-    std::set<int> pointers;
+    std::set<int> pointers, objects;
     for (const std::size_t i : members) {
       const Kernel& k = kernel(i);
-      if (!k.model_symbols().empty()) {
-        ++launches;
-        continue;
-      }
+      const bool is_known = k.model_symbols().empty();
       std::set<int> own;
       for (const Operand& o : k.operands) own.insert(o.buffer);
       pointers.insert(own.begin(), own.end());
-      if (kernels == 0 || kernels == kMostFusedKernels || pointers.size() > kMostFusedPointers) {
-        ++launches;
+      if (!is_known || kernels == 0 || kernels == kMostFusedKernels || pointers.size() > kMostFusedPointers) {
+        ++all.count;
+        all.objects += static_cast<double>(objects.size());
         kernels = 0;
-        pointers = std::move(own);
+        pointers = own;
+        objects.clear();
       }
-      ++kernels;
+      for (const int buffer : own) objects.insert(object_of(buffer));
+      kernels = is_known ? kernels + 1 : 0;
     }
-    return launches;
+    all.objects += static_cast<double>(objects.size());
+    return all;
+  }
+
+  // What stands for the memory object of an argument: scratch and constants are one each where arguments are merged.
+  int object_of(int buffer) const {
+    const BufferKind kind = schedule_.buffers[static_cast<std::size_t>(buffer)].kind;
+    if (!target_.has.one_memory_object || (kind != BufferKind::arena && kind != BufferKind::constant)) return buffer;
+    return kind == BufferKind::arena ? -1 : -2;
+  }
+
+  Launches together(std::span<const std::size_t> members) const {
+    std::vector<const Kernel*> kernels;
+    for (const std::size_t i : members) kernels.push_back(&kernel(i));
+    const std::size_t objects = RaggedObjects::of_group(schedule_, kernels).list().size();
+    return {1, static_cast<double>(objects + 1)};  // and the table
   }
 
   // Whether one launch for these members of a family takes less than they do apart. Users' bodies are one from two on: who
@@ -168,8 +167,12 @@ class RaggedGroups {
     for (const std::size_t i : members) seconds += typical(kernel(i).bytes) / target_.bytes_per_second;
     const bool cpu = target_.items_are_cores();
     if (cpu && members.size() < kFewestOnCores) return false;
-    const double saved = (launches_apart(members) - 1) * (cpu ? cost::kPartOfLaunchSeconds : target_.launch_seconds);
-    return saved > cost::kOpenSizesLoss * seconds + (cpu ? 0 : cost::kMemberSearchSeconds);
+    const Launches many = apart(members);
+    if (cpu) return (many.count - 1) * cost::kPartOfLaunchSeconds > cost::kOpenSizesLoss * seconds;
+    const Launches one = together(members);
+    const double saved =
+        (many.count - one.count) * target_.launch_seconds + (many.objects - one.objects) * cost::kMemoryObjectSeconds;
+    return saved > cost::kOpenSizesLoss * seconds + cost::kMemberSearchSeconds;
   }
 
   // Whether there were families of whose members no group that pays is ever ready together.

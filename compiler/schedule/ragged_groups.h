@@ -10,8 +10,8 @@ namespace oclc {
 // no group is done as soon as it can be, then the family with the most members. Outside of loops, for kernels of known cost
 // that take no more than a few launches' time, whose sizes are known before a run, and where the most memory that is alive at
 // once grows by a hundredth and what second-level caches hold. Users' bodies are grouped from two on unless they say `ragged =
-// false`, other kernels where the launches that a group saves, or parts of one on a CPU, cost more than a text that knows no
-// sizes.
+// false`, other kernels where the launches and their memory objects that a group saves, or parts of a launch on a CPU, cost
+// more than a text that knows no sizes.
 void ragged_groups(Schedule& schedule, const ScheduleContext& context);
 
 // What is wrong with a group, empty if nothing is.

@@ -351,6 +351,70 @@ TEST_CASE("States of a group's members lie in one memory object, and are read, r
 
 namespace {
 
+// States of `members` sizes move to others, which are states as well: by a user's body, or by the core's operators.
+std::shared_ptr<Module> decays_of(int members, bool as_body) {
+  auto module = std::make_shared<Module>();
+  auto graph = std::make_unique<Graph>();
+  Builder b(*graph, "use");
+  const CustomOps ops = parse_ops(head(R"op(name = "nef.Decay"
+in = ["w: T[N]", "x: T[N]"]
+out = ["y: T[N]"]
+kernel = "decay"
+each = ["N"]
+reference = "y[i] = w[i] + 0.5 * (x[i] - w[i])"
+)op") + "OP(decay) { STORE(y, ID(0), LOAD(w, ID(0)) + 0.5f * (LOAD(x, ID(0)) - LOAD(w, ID(0)))); }\n",
+                                  "op.cl");
+  for (int k = 0; k < members; ++k) {
+    const auto state = [&](const std::string& name) {
+      const std::int64_t elements = 300 + 700 * k % 3800;
+      module->states.push_back(
+          {name, f32({Expr(elements)}), random_tensor(DType::f32, {elements}, static_cast<unsigned>(k) + 1), {}});
+      return graph->add_input(name, f32({Expr(elements)}));
+    };
+    const std::string number = std::to_string(k);
+    Value *from = state("w" + number), *to = state("x" + number);
+    graph->add_output("w" + number, as_body ? custom::build(b, *ops.find("nef.Decay"), {from, to}, {})[0]
+                                            : b.add(from, b.mul(b.scalar(DType::f32, 0.5), b.sub(to, from))));
+  }
+  module->entries.push_back(std::move(graph));
+  return module;
+}
+
+}  // namespace
+
+TEST_CASE("What a group gives is alive from its launch on: what is done with it shares a launch") {
+  CompileOptions options;
+  options.target = find_target("h200");
+  // Five bodies, and copies of their results into the states that they read.
+  const Compiled compiled = compile(decays_of(5, true), options);
+  CHECK(members_of_groups(compiled) >= 5);
+  CHECK(compiled.plan.launches == 2);
+}
+
+TEST_CASE("A group of the core's operators pays where it saves memory objects that texts side by side pass") {
+  CompileOptions options;
+  options.target = find_target("h200");
+  // Each member has a state of its own, which lies in the group's object.
+  for (const int members : {3, 10, 20}) {
+    CAPTURE(members);
+    const Compiled compiled = compile(decays_of(members, false), options);
+    CHECK(compiled.plan.launches == 1);
+    CHECK(groups_of(compiled) == 1);
+  }
+  // Inputs and outputs of callers are objects of their own in a group as well.
+  auto graph = std::make_unique<Graph>();
+  Builder b(*graph, "use");
+  for (int k = 0; k < 10; ++k) {
+    const std::string number = std::to_string(k);
+    graph->add_output("y" + number, b.relu(graph->add_input("x" + number, f32({Expr(300 + 700 * k % 3800)}))));
+  }
+  const Compiled apart = compile(module_of(std::move(graph)), options);
+  CHECK(apart.plan.launches == 1);
+  CHECK(groups_of(apart) == 0);
+}
+
+namespace {
+
 // Learning rules of NengoOCL, as a formula and as a body.
 struct Rule {
   std::string name, in, attributes, formula, body;

@@ -9,6 +9,7 @@
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/memory_access.h"
 #include "compiler/schedule/horizontal_fusion_limits.h"
+#include "compiler/schedule/step_buffers.h"
 #include "compiler/targets/costs.h"
 
 namespace oclc {
@@ -117,8 +118,7 @@ class Neighbours {
     uses_.clear();
     std::vector<std::vector<std::size_t>> by_buffer(schedule_.buffers.size());
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      if (!steps[i].is_kernel()) continue;
-      for (const Operand& o : schedule_.kernel(steps[i]).operands) by_buffer[static_cast<std::size_t>(o.buffer)].push_back(i);
+      for (const int buffer : buffers_in(schedule_, steps[i])) by_buffer[static_cast<std::size_t>(buffer)].push_back(i);
     }
     for (std::size_t b = 0; b < by_buffer.size(); ++b) {
       const Buffer& buffer = schedule_.buffers[b];
