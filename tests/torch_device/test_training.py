@@ -47,6 +47,21 @@ def test_losses_are_the_cpus(optimizer, options, nothing_on_the_cpu):
     assert found[-1] < found[0]
 
 
+@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("betas", [(0.9, 0.999), (0.0, 0.99)])
+def test_an_adam_step_is_as_exact_as_the_cpus(betas, fused, nothing_on_the_cpu):
+    def after_two_steps(device: str, dtype: torch.dtype) -> torch.Tensor:
+        weight = torch.zeros(100, device=device, dtype=dtype, requires_grad=True)
+        step = torch.optim.AdamW([weight], 1e-3, betas=betas, fused=fused)
+        for gradient in torch.randn(2, 100, generator=torch.Generator().manual_seed(1)):
+            weight.grad = gradient.to(device, dtype)
+            step.step()
+        return weight.detach().cpu().double()
+
+    exact = after_two_steps("cpu", torch.float64)
+    assert (after_two_steps("ocl", torch.float32) - exact).abs().max() < 4e-7 * exact.abs().max()
+
+
 def test_a_checkpoint_goes_to_the_cpu_and_back(tmp_path):
     model = small_net().to("ocl").eval()
     torch.save(model.state_dict(), tmp_path / "model.pt")
