@@ -214,8 +214,8 @@ at::Tensor pin(const at::Tensor& self, std::optional<at::Device>) {
   return pinned;
 }
 
-// Whether `x.data = y` may make a tensor of one device a tensor of the other. nn.Module.to() asks: where it may not, each module gets
-// parameters of its own, and those that modules share are shared no more.
+// Whether `x.data = y` may make a tensor of one device a tensor of the other. nn.Module.to() asks: where it may not, each
+// module gets parameters of its own, and those that modules share are shared no more.
 bool can_become(const at::Tensor& self, const at::Tensor& from) {
   const auto is_dense = [](const at::Tensor& t) {
     return (t.is_cpu() || t.is_privateuseone()) && t.key_set().has_any(c10::DispatchKeySet(c10::DispatchKey::Dense));
