@@ -37,3 +37,17 @@ def test_an_operator_equals_eager_or_is_declared_to_be_refused(op: Any, dtype: t
     if outcome.kind == "none":
         pytest.skip(outcome.reason)
     assert outcomes.as_declared(outcome, str(dtype).removeprefix("torch.")) == ""
+
+
+def test_what_is_not_finite_has_its_place() -> None:
+    infinity, nan = float("inf"), float("nan")
+    exact = torch.tensor([-infinity, nan, 1.0], dtype=torch.float64)
+    eager = torch.tensor([-infinity, nan, 1.002], dtype=torch.float16)
+    for found, good in (
+        ([-infinity, nan, 0.999], True),
+        ([-infinity, nan, 1.1], False),
+        ([infinity, nan, 1.0], False),
+        ([-infinity, 0.0, 1.0], False),
+        ([-infinity, nan, infinity], False),
+    ):
+        assert outcomes.as_good(torch.tensor(found, dtype=torch.float16), eager, exact, 0.0) == good

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch._prims_common import clone_preserve_strides
 from torch.nn import functional as F
 
 
@@ -157,3 +158,15 @@ def test_launches_are_counted():
     before = torch.ocl.counters()["launches"]
     x + 1
     assert torch.ocl.counters()["launches"] == before + 1
+
+
+def test_elements_of_a_result_share_no_memory(monkeypatch, nothing_on_the_cpu):
+    """torch below 2.12 says of a part that is written into an expanded tensor that the result is expanded too."""
+    monkeypatch.setattr("torch._meta_registrations._scatter_meta_output", clone_preserve_strides, raising=False)
+    calls = {
+        torch.select_scatter: lambda x: (x, torch.zeros_like(x[1]), 0, 1),
+        torch.slice_scatter: lambda x: (x, torch.zeros_like(x[:, :2]), 1, 0, 2),
+        torch.diagonal_scatter: lambda x: (x, torch.zeros_like(x.diagonal())),
+    }
+    for function, arguments in calls.items():
+        same(lambda x, f=function, a=arguments: f(*a(x.expand(5, 7))), torch.ones(()))

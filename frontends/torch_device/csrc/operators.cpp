@@ -214,6 +214,15 @@ at::Tensor pin(const at::Tensor& self, std::optional<at::Device>) {
   return pinned;
 }
 
+// Whether `x.data = y` may make a tensor of one device a tensor of the other. nn.Module.to() asks: where it may not, each
+// module gets parameters of its own, and those that modules share are shared no more.
+bool can_become(const at::Tensor& self, const at::Tensor& from) {
+  const auto is_dense = [](const at::Tensor& t) {
+    return (t.is_cpu() || t.is_privateuseone()) && t.key_set().has_any(c10::DispatchKeySet(c10::DispatchKey::Dense));
+  };
+  return is_dense(self) && is_dense(from);
+}
+
 void boxed(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) { run_operator(op, stack); }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
@@ -238,6 +247,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("convolution_overrideable", convolution);
   m.impl("convolution_backward_overrideable", convolution_gradient);
   m.impl("native_batch_norm", native_batch_norm);
+  m.impl("_has_compatible_shallow_copy_type", can_become);
   m.impl("is_pinned", is_pinned_tensor);
   m.impl("_pin_memory", pin);
 }

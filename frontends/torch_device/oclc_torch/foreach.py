@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -85,6 +86,11 @@ def _unless_inf(a: dict[str, Any], new: torch.Tensor, old: torch.Tensor) -> torc
     return new.to(old.dtype) if found is None else torch.where(found == 1, old, new.to(old.dtype))
 
 
+def _one_minus_power(base: float, exponent: torch.Tensor) -> torch.Tensor:
+    """1 - base^exponent, whose digits a difference from 1 would lose: it is small in the first steps."""
+    return -torch.expm1(exponent * (math.log(base) if base > 0 else -math.inf))
+
+
 def _adam(op: Any, arguments: list[Any], decoupled: bool) -> list[torch.Tensor]:
     a = _named(op, arguments)
     count, amsgrad = len(a["self"]), bool(a["amsgrad"])
@@ -101,8 +107,7 @@ def _adam(op: Any, arguments: list[Any], decoupled: bool) -> list[torch.Tensor]:
         m2 = m + (g - m) * (1 - b1)
         v2 = v * b2 + g * g * (1 - b2)
         largest = torch.maximum(a["max_exp_avg_sqs"][i], v2) if amsgrad else v2
-        one = 1 - torch.exp(step * torch.log(torch.full_like(step, b1)))
-        two = 1 - torch.exp(step * torch.log(torch.full_like(step, b2)))
+        one, two = _one_minus_power(b1, step), _one_minus_power(b2, step)
         q = q - (m2 / one) * a["lr"] / (torch.sqrt(largest) / torch.sqrt(two) + a["eps"])
         lists[0].append(_unless_inf(a, q, p))
         lists[1].append(kept.to(a["grads"][i].dtype))

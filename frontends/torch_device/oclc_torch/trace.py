@@ -356,7 +356,8 @@ class _Trace:
         fixed = all(isinstance(d, int) for d in value.shape)
         if symbolic and not fixed:
             return {"name": name, "dtype": value.dtype, "sizes": [0] * value.dim(), "strides": [], "fixed": False}
-        rows = value.is_contiguous()
+        # Where elements of the traced result share memory (of an expanded tensor, torch below 2.12) its strides hold no result.
+        rows = value.is_contiguous() or torch._debug_has_internal_overlap(value) == 1
         return {
             "name": name, "dtype": value.dtype, "sizes": [int(d) for d in value.shape],
             "strides": [] if rows else [int(d) for d in value.stride()], "fixed": True,
