@@ -1,4 +1,4 @@
-// What things cost: the rows of costs.def as constants for estimates, and as a table for reports and calibration.
+// What things cost: the rows of costs.def and of the lists that it includes, as constants for estimates, and as a table for reports and calibration.
 #pragma once
 #include <cstdint>
 #include <span>
