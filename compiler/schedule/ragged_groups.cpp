@@ -44,10 +44,6 @@ std::vector<int> buffers_in(const Schedule& schedule, const Step& step) {
 // The steps of an entry point, by launches: places in the list of steps.
 using Order = std::vector<std::vector<std::size_t>>;
 
-// Members of a group of built-in kernels on a CPU: fewer save little beside what it costs that a group parts loops which would
-// run in parallel.
-constexpr std::size_t kFewestOnCores = 8;
-
 class RaggedGroups {
  public:
   RaggedGroups(Schedule& schedule, const Target& target) : schedule_(schedule), target_(target) {
@@ -135,9 +131,9 @@ class RaggedGroups {
     if (std::all_of(families_.begin(), families_.end(), [](const Family& f) { return f.members.empty(); })) families_.clear();
   }
 
-  // Launches, or parts of one on a CPU, that the members are otherwise: horizontal_fusion puts kernels of known sizes together.
+  // Launches, or parts of a megakernel, that the members are otherwise: horizontal_fusion puts kernels of known sizes together.
   double launches_apart(std::span<const std::size_t> members) const {
-    if (target_.items_are_cores()) return static_cast<double>(members.size());
+    if (!target_.has.horizontal_fusion) return static_cast<double>(members.size());
     double launches = 0;
     std::size_t kernels = 0;
     std::set<int> pointers;
@@ -166,10 +162,9 @@ class RaggedGroups {
     if (members.size() < 2 || family.is_users) return members.size() >= 2;
     double seconds = 0;
     for (const std::size_t i : members) seconds += typical(kernel(i).bytes) / target_.bytes_per_second;
-    const bool cpu = target_.items_are_cores();
-    if (cpu && members.size() < kFewestOnCores) return false;
-    const double saved = (launches_apart(members) - 1) * (cpu ? cost::kPartOfLaunchSeconds : target_.launch_seconds);
-    return saved > cost::kOpenSizesLoss * seconds + (cpu ? 0 : cost::kMemberSearchSeconds);
+    const GroupCosts costs = group_costs(target_);
+    if (static_cast<double>(members.size()) < costs.fewest_members) return false;
+    return (launches_apart(members) - 1) * costs.launch_seconds > cost::kOpenSizesLoss * seconds + costs.search_seconds;
   }
 
   // Whether there were families of whose members no group that pays is ever ready together.
