@@ -54,9 +54,8 @@ GraphContext graph_context(const CompileOptions& options, const Target& target, 
   GraphContext context;
   context.convolutions = {target, options.conv};
   context.pipeline.disabled = context.disabled = options.disabled;
-  const bool by_cores = target.items_are_cores();
-  context.pipeline.joins_products = !by_cores && context.runs("fuse");
-  context.pipeline.separates_classes = by_cores || target.has.wgmma;
+  context.pipeline.joins_products = target.has.horizontal_fusion && context.runs("fuse");
+  context.pipeline.separates_classes = target.megakernel() != Megakernel::none;
   context.pipeline.lays_out_operands = lays_out_operands(options, target);
   context.pipeline.multiplies_integers = target.multiplies_tiles() && target.precision.bf16_products > 1;
   context.recompute_bytes = options.recompute_bytes;
@@ -66,12 +65,12 @@ GraphContext graph_context(const CompileOptions& options, const Target& target, 
 }
 
 LowerOptions lower_options(const CompileOptions& options, const Target& target) {
-  const bool cpu = target.items_are_cores();
+  const bool by_vectors = target.has_vector_templates();
   return {.fuse = !is_disabled(options, "fuse"),
           .blas = options.gemm == "clblast",
-          .even_positions = cpu,
+          .even_positions = by_vectors,
           .lays_out_operands = lays_out_operands(options, target),
-          .copies_operands = cpu,
+          .copies_operands = by_vectors,
           .costs = fusion_costs(target)};
 }
 

@@ -25,8 +25,7 @@ namespace {
 
 // Loops of any length; else the iterations of all that is fused would count together.
 bool loops_freely(const ScheduleContext& c) { return !c.target.counts_loops(); }
-bool is_cpu(const ScheduleContext& c) { return c.target.items_are_cores(); }
-bool is_gpu(const ScheduleContext& c) { return !c.target.items_are_cores(); }
+bool fuses_horizontally(const ScheduleContext& c) { return c.target.has.horizontal_fusion; }
 bool claims_on_cores(const ScheduleContext& c) { return c.target.megakernel() == Megakernel::cores; }
 bool has_group_templates(const ScheduleContext& c) { return c.target.has_group_templates(); }
 bool is_multicore(const ScheduleContext& c) { return claims_on_cores(c) && c.target.compute_units >= 2; }
@@ -65,7 +64,7 @@ constexpr SchedulePass kSchedulePasses[] = {
     {"fuse_row_tiles", fuse_row_tiles, Needs::megakernel, claims_on_cores, "fuse_over_batch",
      "single images, and what no loop over images took"},
     {"pack_b", pack_b, Needs::fuse, multiplies_groups, "attention", "attention's products pack theirs"},
-    {"transform_filters", transform_filters, Needs::nothing, is_cpu, "fuse_row_tiles",
+    {"transform_filters", transform_filters, Needs::nothing, multiplies_on_vectors, "fuse_row_tiles",
      "loops leave out the kernels that transform their weights"},
     {"quantize_weights", quantize_weights, Needs::nothing, rounds_weights, "fuse_row_tiles",
      "weights that every trip of a loop reads stay in a cache"},
@@ -73,7 +72,8 @@ constexpr SchedulePass kSchedulePasses[] = {
      "takes the products whose weights keep their bits"},
     {"ragged_groups", ragged_groups, Needs::fuse, loops_freely, "strassen",
      "other passes see kernels one by one; kernels of one text are grouped before horizontal_fusion would join them"},
-    {"horizontal_fusion", horizontal_fusion, Needs::fuse, is_gpu, "pack_b", "packing is what most products wait for"},
+    {"horizontal_fusion", horizontal_fusion, Needs::fuse, fuses_horizontally, "pack_b",
+     "packing is what most products wait for"},
     {"parallel_loops", parallel_loops, Needs::megakernel, is_multicore, "fuse_row_tiles",
      "leaves loops over row tiles and images alone"},
     {"megakernel", megakernel, Needs::megakernel, shares_launches, "parallel_loops",

@@ -124,21 +124,7 @@ void attention_mma_gpu_tile(const __global float* restrict a, const __global flo
           for (int j = 0; j < SIDE; ++j)
             part[j] = as_uint2(*(const __local float2*)(keys + ((j0 + j) / 2 * 16 + j % 2) * K_PITCH + 8 * i));
 #if SPLIT
-          uint2 small[SIDE];
-          #pragma unroll
-          for (int j = 0; j < SIDE; ++j) {
-            const float2 number = as_float2(part[j]);
-            part[j] = (part[j] + 0x1000u) & 0xffffe000u;
-            small[j] = as_uint2(number - as_float2(part[j]));
-          }
-          // Sums that do not wait for one another stand side by side; the largest products come last.
-          float d[SIDE][4];
-          #pragma unroll
-          for (int j = 0; j < SIDE; ++j) oclc_mma_first(d[j], small_a, part[j].x, part[j].y);
-          #pragma unroll
-          for (int j = 0; j < SIDE; ++j) oclc_mma(d[j], big_a, small[j].x, small[j].y);
-          #pragma unroll
-          for (int j = 0; j < SIDE; ++j) oclc_mma(d[j], big_a, part[j].x, part[j].y);
+          //@include gpu/multiply_parts A=big_a S=small_a I=j
           #pragma unroll
           for (int j = 0; j < SIDE; ++j)
             #pragma unroll
@@ -240,11 +226,7 @@ void attention_mma_gpu_tile(const __global float* restrict a, const __global flo
         p[0] = as_uint(scores[j][0]), p[1] = as_uint(scores[j][2]), p[2] = as_uint(scores[j][1]), p[3] = as_uint(scores[j][3]);
 #if SPLIT
         uint small_p[4];
-        #pragma unroll
-        for (int q = 0; q < 4; ++q) {
-          const uint big = (p[q] + 0x1000u) & 0xffffe000u;
-          small_p[q] = as_uint(as_float(p[q]) - as_float(big)), p[q] = big;
-        }
+        //@include gpu/tf32_parts X=p S=small_p C=4
 #else
         #pragma unroll
         for (int q = 0; q < 4; ++q) p[q] += 0x1000u;
@@ -258,21 +240,7 @@ void attention_mma_gpu_tile(const __global float* restrict a, const __global flo
             part[i] = (uint2)(at[0], at[2 * V_PITCH]);
           }
 #if SPLIT
-          uint2 small[SIDE];
-          #pragma unroll
-          for (int i = 0; i < SIDE; ++i) {
-            const float2 number = as_float2(part[i]);
-            part[i] = (part[i] + 0x1000u) & 0xffffe000u;
-            small[i] = as_uint2(number - as_float2(part[i]));
-          }
-          // Sums that do not wait for one another stand side by side; the largest products come last.
-          float d[SIDE][4];
-          #pragma unroll
-          for (int i = 0; i < SIDE; ++i) oclc_mma_first(d[i], small_p, part[i].x, part[i].y);
-          #pragma unroll
-          for (int i = 0; i < SIDE; ++i) oclc_mma(d[i], p, small[i].x, small[i].y);
-          #pragma unroll
-          for (int i = 0; i < SIDE; ++i) oclc_mma(d[i], p, part[i].x, part[i].y);
+          //@include gpu/multiply_parts A=p S=small_p I=i
           #pragma unroll
           for (int i = 0; i < SIDE; ++i)
             #pragma unroll

@@ -179,19 +179,12 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
             VEC out[MR][NV];
             for (int t0 = 0; t0 < terms; t0 += CHAIN) {
               const int t_end = min(terms, t0 + CHAIN);
-              //@include zero_tile
+              //@include zeros T=VEC X=acc R=MR C=NV
               oclc_terms(acc, MR, NV, A_AT(i, t0), A_AT(i, (t0 + 1)), w, PW, t_end - t0);
               if (!oclc_optimized) w += (t_end - t0) * PW;
               if (oclc_optimized) for (int t = t0; t < t_end; ++t) {
-                VEC x[NV];
-                #pragma unroll
-                for (int j = 0; j < NV; ++j) x[j] = LOAD(w + j * VW);
-                #pragma unroll
-                for (int i = 0; i < MR; ++i) {
-                  const VEC s = A_AT(i, t);
-                  #pragma unroll
-                  for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
-                }
+                //@include row_of_panel W=w
+                //@include multiply_add A="A_AT(i, t)" C=NV
                 w += PW;
               }
               const bool begins = first && t0 == 0, ends = last && t_end == terms;

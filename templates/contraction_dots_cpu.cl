@@ -51,11 +51,7 @@ void contraction_dots_tile(const __global float* restrict a, const __global floa
         const __local float* p = block + r0 * KC;
         for (int begin = 0; begin < terms; begin += CHAIN) {
           const int end = min(terms, begin + CHAIN);
-          VEC acc[MR][CT];
-          #pragma unroll
-          for (int i = 0; i < MR; ++i)
-            #pragma unroll
-            for (int j = 0; j < CT; ++j) acc[i][j] = 0.0f;
+          //@include zeros T=VEC X=acc R=MR C=CT
           for (int t = begin; t < end; t += VW) {
             VEC x[CT];
             #pragma unroll
@@ -63,12 +59,7 @@ void contraction_dots_tile(const __global float* restrict a, const __global floa
               x[j] = LOAD(column[j] + t);
               if (r0 == 0) oclc_prefetch(column[j] + (size_t)CT * B_STEP + t);
             }
-            #pragma unroll
-            for (int i = 0; i < MR; ++i) {
-              const VEC s = LOAD(p + i * KC + t);
-              #pragma unroll
-              for (int j = 0; j < CT; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
-            }
+            //@include multiply_add A="LOAD(p + i * KC + t)" C=CT
           }
           #pragma unroll
           for (int j = 0; j < CT; ++j)

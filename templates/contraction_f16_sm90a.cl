@@ -159,7 +159,7 @@ void contraction_rounded_sm90a_tile(const __global float* restrict a, const __gl
 #else
     for (int tile = first_tile; tile < TILES; tile += (int)get_num_groups(0)) {
 #endif
-      //@include tile_of_group
+      //@include gpu/tile_of_group
       const __global float* image = weights + (size_t)(g * COLUMN_TILES + within / swath_rows) * (STEPS * LINE * IMAGE) + FIRST_STEP * (LINE * IMAGE);
       // Of each row its place, and a bit for each line of taps whose elements are there.
 #if MASKED
@@ -280,7 +280,7 @@ void contraction_rounded_sm90a_tile(const __global float* restrict a, const __gl
 #else
     for (int tile = first_tile; tile < TILES; tile += (int)get_num_groups(0)) {
 #endif
-      //@include tile_of_group
+      //@include gpu/tile_of_group
       const int n0 = within / swath_rows * BN;
       const __global float* scales = weights + SCALES_AT + (size_t)g * (COLUMN_TILES * BN);
 #if WINDOW > 1

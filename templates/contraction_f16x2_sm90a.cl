@@ -40,8 +40,8 @@
 //@param UNITS 1 {1..}  groups that share a compute unit: with 1, the loaders' registers go to the others
 #define BM (WARPGROUPS * ROWS)
 #define BK 32
-//@include group_tiles
-//@include group_steps
+//@include gpu/group_tiles
+//@include gpu/group_steps
 //@include sm90a/results
 //@include join
 #define MULTIPLY_FIRST JOIN(JOIN(oclc_wgmma_half_, BN), _zero)
@@ -92,19 +92,7 @@
 void contraction_halves_sm90a_tile(const __global float* restrict a, const __global float* restrict weights, __global float* restrict c,
                                    int first_tile, __local float* restrict space) {
   //@lines SIZES
-  const int item = get_local_id(0);
-  const uint stages = oclc_shared(space);
-  // Of each stage: what it holds has been loaded, and has been used.
-  const uint loaded = stages + (SPACE - STAGES * 4) * 4;
-  const uint used = loaded + STAGES * 8;
-  if (item == 0) {
-    for (int s = 0; s < STAGES; ++s) {
-      oclc_barrier_init(loaded + s * 8, LOADERS + 1);
-      oclc_barrier_init(used + s * 8, COMPUTERS / 32);
-    }
-    oclc_publish();
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
+  //@include sm90a/stages L="LOADERS + 1"
   if (item >= COMPUTERS) {
 #if UNITS == 1 && WARPGROUPS == 2
     oclc_registers_40();
@@ -116,7 +104,7 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
     int stage = 0;
     uint phase = 1;
     for (int tile = first_tile; tile < TILES; tile += (int)get_num_groups(0)) {
-      //@include tile_of_group
+      //@include gpu/tile_of_group
       const __global float* image = weights + (size_t)(g * COLUMN_TILES + within / swath_rows) * (STEPS * IMAGE);
 #if TABLE
 #if MASKS
@@ -173,7 +161,7 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
         image += IMAGE;
 #if A_ALONG_K
         const int in_k = loader % (32 / AV) * AV;
-        //@include term_of_step
+        //@include gpu/term_of_step
 #endif
 #if TABLE
         //@include step_of_a
@@ -229,7 +217,7 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
         for (int i = loader; i < BM * 8; i += LOADERS) {
           const int row = i % (BM / 4) * 4, in_k = i / (BM / 4);
           const int m = min(m0 + row, M - 4);
-          //@include term_of_step
+          //@include gpu/term_of_step
           const __global float* from = weights;
           int inside = 1;
           //@hole A_PLACE
@@ -266,7 +254,7 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
     int stage = 0;
     uint phase = 0;
     for (int tile = first_tile; tile < TILES; tile += (int)get_num_groups(0)) {
-      //@include tile_of_group
+      //@include gpu/tile_of_group
       const int n0 = within / swath_rows * BN;
       float out[BLOCKS][BN / 2];
       #pragma unroll

@@ -17,9 +17,9 @@
 //@param CHAINED 1 {0, 1} CHAIN 4 {0..}  1: a chain of fma ends after CHAIN steps, and chains are added up, which divides the rounding error of
 //                    long sums
 //@param SURPLUS 0 {0, 1}  1: groups have more than ITEMS work-items, which repeat the last one's work and store nothing
-//@include group_tiles
-//@include group_steps
-//@include item_loads
+//@include gpu/group_tiles
+//@include gpu/group_steps
+//@include gpu/item_loads
 #if CHAINED
 #define SUM out
 #else
@@ -41,21 +41,13 @@ void contraction_gpu_tile(const __global float* restrict a, const __global float
 #else
   const int item = get_local_id(0);
 #endif
-  //@include tile_of_group
+  //@include gpu/tile_of_group
   const int n0 = within / swath_rows * BN;
   const int item_row = item / ITEM_COLUMNS * 4;
   const int item_column = item % ITEM_COLUMNS * 4;
-  float acc[TM][TN];
-  #pragma unroll
-  for (int i = 0; i < TM; ++i)
-    #pragma unroll
-    for (int j = 0; j < TN; ++j) acc[i][j] = 0.0f;
+  //@include zeros T=float X=acc R=TM C=TN
 #if CHAINED
-  float out[TM][TN];
-  #pragma unroll
-  for (int i = 0; i < TM; ++i)
-    #pragma unroll
-    for (int j = 0; j < TN; ++j) out[i][j] = 0.0f;
+  //@include zeros T=float X=out R=TM C=TN
 #endif
   A_VECTOR next_a[A_LOADS];
   B_VECTOR next_b[B_LOADS];
@@ -63,7 +55,7 @@ void contraction_gpu_tile(const __global float* restrict a, const __global float
   // Step s computes with what step s - 1 loaded.
   for (int step = 0; step <= STEPS; ++step) {
     if (step < STEPS) {
-      //@include load_step
+      //@include gpu/load_step
     }
     if (step > 0) {
       const __local float* restrict from_a = space + (step - 1) % 2 * STAGE + item_row;
@@ -88,46 +80,15 @@ void contraction_gpu_tile(const __global float* restrict a, const __global float
       }
 #if CHAINED
       if (step % CHAIN == 0 || step == STEPS) {
-        #pragma unroll
-        for (int i = 0; i < TM; ++i)
-          #pragma unroll
-          for (int j = 0; j < TN; ++j) out[i][j] += acc[i][j], acc[i][j] = 0.0f;
+        //@include add_chain X=out Y=acc R=TM C=TN
       }
 #endif
     }
     if (step < STEPS) {
       __local float* restrict to_a = space + step % 2 * STAGE;
       __local float* restrict to_b = to_a + B_AT;
-      #pragma unroll
-      for (int i = 0; i < A_LOADS; ++i) {
-        const int at = item + i * ITEMS;
-        if (A_COUNT % ITEMS != 0 && at >= A_COUNT) break;
-#if A_ALONG_K
-        __local float* to = to_a + at % (BK / AV) * AV * A_PITCH + at / (BK / AV);
-#if AV == 4
-        to[0] = next_a[i].x, to[A_PITCH] = next_a[i].y, to[2 * A_PITCH] = next_a[i].z, to[3 * A_PITCH] = next_a[i].w;
-#else
-        to[0] = next_a[i];
-#endif
-#else
-        *(__local A_VECTOR*)(to_a + at / (BM / AV) * A_PITCH + at % (BM / AV) * AV) = next_a[i];
-#endif
-      }
-      #pragma unroll
-      for (int i = 0; i < B_LOADS; ++i) {
-        const int at = item + i * ITEMS;
-        if (B_COUNT % ITEMS != 0 && at >= B_COUNT) break;
-#if B_ALONG_K
-        __local float* to = to_b + at % (BK / BV) * BV * B_PITCH + at / (BK / BV);
-#if BV == 4
-        to[0] = next_b[i].x, to[B_PITCH] = next_b[i].y, to[2 * B_PITCH] = next_b[i].z, to[3 * B_PITCH] = next_b[i].w;
-#else
-        to[0] = next_b[i];
-#endif
-#else
-        *(__local B_VECTOR*)(to_b + at / (BN / BV) * B_PITCH + at % (BN / BV) * BV) = next_b[i];
-#endif
-      }
+      //@include gpu/store_operand X=A x=a R=M
+      //@include gpu/store_operand X=B x=b R=N
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }

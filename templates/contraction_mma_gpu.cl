@@ -23,9 +23,9 @@
 //@param SPLIT 1 {0, 1}
 //@param CHAINED 1 {0, 1} CHAIN 4 {0..}  1: with SPLIT, a chain of sums ends after CHAIN steps; 0: one chain, which takes fewer registers
 //@param EPILOGUE_UNROLL 4 {1, 4}  copies of the epilogue: 4, or 1 for an expensive one
-//@include group_tiles
-//@include group_steps
-//@include item_loads
+//@include gpu/group_tiles
+//@include gpu/group_steps
+//@include gpu/item_loads
 #if CHAINED && SPLIT
 #define SUM out
 #else
@@ -52,7 +52,7 @@ void contraction_mma_gpu_tile(const __global float* restrict a, const __global f
                               __global float* restrict c, int tile, __local float* restrict space) {
   //@lines SIZES
   const int item = get_local_id(0);
-  //@include tile_of_group
+  //@include gpu/tile_of_group
   const int n0 = within / swath_rows * BN;
   const int lane_row = item % 32 / 4;
   const int lane_k = item % 4;
@@ -76,7 +76,7 @@ void contraction_mma_gpu_tile(const __global float* restrict a, const __global f
   // Step s computes with what step s - 1 loaded.
   for (int step = 0; step <= STEPS; ++step) {
     if (step < STEPS) {
-      //@include load_step
+      //@include gpu/load_step
     }
     if (step > 0) {
       const __local uint* restrict from_a =
@@ -99,21 +99,13 @@ void contraction_mma_gpu_tile(const __global float* restrict a, const __global f
         uint small_a[MI][4];
         #pragma unroll
         for (int i = 0; i < MI; ++i)
-          #pragma unroll
-          for (int q = 0; q < 4; ++q) {
-            const uint big = (a[i][q] + 0x1000u) & 0xffffe000u;
-            small_a[i][q] = as_uint(as_float(a[i][q]) - as_float(big)), a[i][q] = big;
-          }
+          //@include gpu/tf32_parts X=a[i] S=small_a[i] C=4
         #pragma unroll
         for (int j0 = 0; j0 < NJ; j0 += 2) {
           uint small_b[2][2];
           #pragma unroll
           for (int j = 0; j < 2; ++j)
-            #pragma unroll
-            for (int q = 0; q < 2; ++q) {
-              const uint big = (b[j0 + j][q] + 0x1000u) & 0xffffe000u;
-              small_b[j][q] = as_uint(as_float(b[j0 + j][q]) - as_float(big)), b[j0 + j][q] = big;
-            }
+            //@include gpu/tf32_parts X="b[j0 + j]" S=small_b[j] C=2
           // The largest products come last: what the unit drops from a sum is a part of the sum so far.
           float d[MI][2][4];
           #pragma unroll
@@ -186,5 +178,5 @@ void contraction_mma_gpu_tile(const __global float* restrict a, const __global f
         *(__local float2*)(space + (warp_row + 16 * i + 8 * h + lane_row) * C_PITCH + warp_column + 8 * j + 2 * lane_k) =
             (float2)(SUM[i][j][2 * h], SUM[i][j][2 * h + 1]);
   barrier(CLK_LOCAL_MEM_FENCE);
-  //@include group_results
+  //@include gpu/group_results
 }

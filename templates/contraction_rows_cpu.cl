@@ -72,20 +72,12 @@ void contraction_rows_tile(const __global float* restrict a, const __global floa
               for (int l = 0; l < VW; ++l) lanes[l] = row[min(l, N - 1 - n)];
               x[0] = LOAD(lanes);
             }
-            #pragma unroll
-            for (int i = 0; i < MR; ++i) {
-              const VEC s = p[i];
-              #pragma unroll
-              for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
-            }
+            //@include multiply_add A=p[i] C=NV
             p += MR;
             row += B_STEP;
           }
           if (t_end < k_end) {
-            #pragma unroll
-            for (int i = 0; i < MR; ++i)
-              #pragma unroll
-              for (int j = 0; j < NV; ++j) STORE(acc[i][j], sums + at + i * TW + j * VW);
+            //@include store_sums V=acc[i][j] Q="sums + at" P=TW
           } else {
             #pragma unroll
             for (int i = 0; i < MR; ++i)

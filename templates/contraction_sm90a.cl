@@ -25,9 +25,9 @@
 //@param STAGES 3 {1..}  stages of 32 k in flight
 #define BM (WARPGROUPS * 64)
 #define BK 32
-//@include group_tiles
-//@include group_steps
-//@include group_loads
+//@include gpu/group_tiles
+//@include gpu/group_steps
+//@include gpu/group_loads
 //@include join
 #define MULTIPLY_FIRST JOIN(JOIN(oclc_wgmma_, BN), _zero)
 #define MULTIPLY JOIN(oclc_wgmma_, BN)
@@ -48,19 +48,7 @@
 void contraction_sm90a_tile(const __global float* restrict a, const __global float* restrict b, __global float* restrict c, int first_tile,
                             __local float* restrict space) {
   //@lines SIZES
-  const int item = get_local_id(0);
-  const uint stages = oclc_shared(space);
-  // Of each stage: what it holds has been loaded, and has been used.
-  const uint loaded = stages + (SPACE - STAGES * 4) * 4;
-  const uint used = loaded + STAGES * 8;
-  if (item == 0) {
-    for (int s = 0; s < STAGES; ++s) {
-      oclc_barrier_init(loaded + s * 8, LOADERS);
-      oclc_barrier_init(used + s * 8, COMPUTERS / 32);
-    }
-    oclc_publish();
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
+  //@include sm90a/stages L=LOADERS
   if (item >= COMPUTERS) {
 #if ITEMS == 512
     oclc_fewer_registers();
@@ -71,7 +59,7 @@ void contraction_sm90a_tile(const __global float* restrict a, const __global flo
     A_VECTOR next_a[TURNS][A_LOADS];
     B_VECTOR next_b[TURNS][B_LOADS];
     for (int tile = first_tile; tile < TILES; tile += (int)get_num_groups(0)) {
-      //@include tile_of_group
+      //@include gpu/tile_of_group
       const int n0 = within / swath_rows * BN;
       int at_tap = 0, at_k = 0;
       // With AHEAD, the elements of a step are asked for before those of the step before it are stored.
@@ -80,44 +68,8 @@ void contraction_sm90a_tile(const __global float* restrict a, const __global flo
         for (int turn = 0; turn < TURNS; ++turn) {
           const int step = pair + turn;
           if (step < STEPS) {
-            #pragma unroll
-            for (int i = 0; i < A_LOADS; ++i) {
-              const int at = loader + i * LOADERS;
-#if A_ALONG_K
-              const int in_k = at % (BK / AV) * AV;
-              const int m = min(m0 + at / (BK / AV), M - 1);
-#else
-              const int in_k = at / 32 % 4 * 8 + at % 8;
-              const int m = min(m0 + (at / 128 * 4 + at / 8 % 4) * AV, M - AV);
-#endif
-              A_VECTOR v = 0.0f;
-              if (!RAGGED || at_k + in_k < DEPTH) {
-                //@include term_of_step
-                //@hole A_ELEMENTS
-                v = vload4(0, a + (size_t)(g * M + m) * K + k);
-                //@end
-              }
-              next_a[turn][i] = v;
-            }
-            #pragma unroll
-            for (int i = 0; i < B_LOADS; ++i) {
-              const int at = loader + i * LOADERS;
-#if B_ALONG_K
-              const int in_k = at % (BK / BV) * BV;
-              const int n = min(n0 + at / (BK / BV), N - 1);
-#else
-              const int in_k = at / 32 % 4 * 8 + at % 8;
-              const int n = min(n0 + (at / 128 * 4 + at / 8 % 4) * BV, N_LOADED - BV);
-#endif
-              B_VECTOR v = 0.0f;
-              if (!RAGGED || at_k + in_k < DEPTH) {
-                //@include term_of_step
-                //@hole B_ELEMENTS
-                v = vload4(0, b + (size_t)(g * K + k) * N + n);
-                //@end
-              }
-              next_b[turn][i] = v;
-            }
+            //@include sm90a/load_operand X=A x=a R=M r=m L=M P="a + (size_t)(g * M + m) * K + k"
+            //@include sm90a/load_operand X=B x=b R=N r=n L=N_LOADED P="b + (size_t)(g * K + k) * N + n"
             at_k += BK;
             if (!FLAT && at_k >= K) at_k = 0, ++at_tap;
           }
@@ -199,7 +151,7 @@ void contraction_sm90a_tile(const __global float* restrict a, const __global flo
     int stage = 0;
     uint phase = 0;
     for (int tile = first_tile; tile < TILES; tile += (int)get_num_groups(0)) {
-      //@include tile_of_group
+      //@include gpu/tile_of_group
       const int n0 = within / swath_rows * BN;
       float out[BN / 2];
       #pragma unroll

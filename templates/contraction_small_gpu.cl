@@ -145,11 +145,7 @@ void contraction_short_gpu_tile(const __global float* restrict a, const __global
         x[0] = as_uint(upper.x), x[1] = as_uint(lower.x), x[2] = as_uint(upper.y), x[3] = as_uint(lower.y);
 #if SPLIT
         uint small_x[4];
-        #pragma unroll
-        for (int q = 0; q < 4; ++q) {
-          const uint big = (x[q] + 0x1000u) & 0xffffe000u;
-          small_x[q] = as_uint(as_float(x[q]) - as_float(big)), x[q] = big;
-        }
+        //@include gpu/tf32_parts X=x S=small_x C=4
 #else
         #pragma unroll
         for (int q = 0; q < 4; ++q) x[q] += 0x1000u;
@@ -167,11 +163,7 @@ void contraction_short_gpu_tile(const __global float* restrict a, const __global
           y[0] = as_uint(terms.x), y[1] = as_uint(terms.y);
 #if SPLIT
           uint small_y[2];
-          #pragma unroll
-          for (int q = 0; q < 2; ++q) {
-            const uint big = (y[q] + 0x1000u) & 0xffffe000u;
-            small_y[q] = as_uint(as_float(y[q]) - as_float(big)), y[q] = big;
-          }
+          //@include gpu/tf32_parts X=y S=small_y C=2
           // The largest products come last: what the unit drops from a sum is a part of the sum so far.
           float d[4];
           oclc_mma_first(d, small_x, y[0], y[1]);

@@ -193,7 +193,7 @@ void contraction_strassen_tile(const __global float* restrict a, const __global 
             }
           }
 #endif
-          //@include zero_tile
+          //@include zeros T=VEC X=acc R=MR C=NV
           const __local float* p = block + point * LEFT + (ROWS_INNERMOST ? r0 / BR * A_BUNDLE + r0 % BR : r0 * A_PITCH);
 #if NEXT > 0
           const __global float* next = w + (4 + point) * FACTOR + r0 / MR * (KC * NEXT);
@@ -229,15 +229,9 @@ void contraction_strassen_tile(const __global float* restrict a, const __global 
           }
           __local float* restrict q = panel_sums + point * SUM + r0 * PW;
           if (CHUNKS > 1 && k0 > 0) {
-            #pragma unroll
-            for (int i = 0; i < MR; ++i)
-              #pragma unroll
-              for (int j = 0; j < NV; ++j) STORE(LOAD(q + i * PW + j * VW) + acc[i][j], q + i * PW + j * VW);
+            //@include store_sums V="LOAD(q + i * PW + j * VW) + acc[i][j]" Q=q P=PW
           } else {
-            #pragma unroll
-            for (int i = 0; i < MR; ++i)
-              #pragma unroll
-              for (int j = 0; j < NV; ++j) STORE(acc[i][j], q + i * PW + j * VW);
+            //@include store_sums V=acc[i][j] Q=q P=PW
           }
         }
       }

@@ -24,9 +24,9 @@
 //@param HALF 0 {0, 1}  1: operands are halves in memory
 //@param CHAIN 8 {0..}  steps of a chain of sums; 0: one chain, which takes fewer registers
 //@param EPILOGUE_UNROLL 4 {1, 4}  copies of the epilogue: 4, or 1 for an expensive one
-//@include group_tiles
-//@include group_steps
-//@include item_loads
+//@include gpu/group_tiles
+//@include gpu/group_steps
+//@include gpu/item_loads
 #define ITEMS ((BM / WM) * (BN / WN) * LANES)
 #define PITCH (BK + 8)
 #define A_PLANE (BM * PITCH)
@@ -57,23 +57,15 @@ void contraction_unit_gpu_tile(const __global float* restrict a, const __global 
                               __global float* restrict c, int tile, __local float* restrict space) {
   //@lines SIZES
   const int item = get_local_id(0);
-  //@include tile_of_group
+  //@include gpu/tile_of_group
   const int n0 = within / swath_rows * BN;
   const int lane = item % LANES;
   const int unit_row = item / LANES / (BN / WN) * WM;
   const int unit_column = item / LANES % (BN / WN) * WN;
   __local float* exchange = space + SPACE + item / LANES * oclc_exchange_floats(1);
-  float8 acc[MI][NJ];
-  #pragma unroll
-  for (int i = 0; i < MI; ++i)
-    #pragma unroll
-    for (int j = 0; j < NJ; ++j) acc[i][j] = 0.0f;
+  //@include zeros T=float8 X=acc R=MI C=NJ
 #if CHAIN > 0
-  float8 out[MI][NJ];
-  #pragma unroll
-  for (int i = 0; i < MI; ++i)
-    #pragma unroll
-    for (int j = 0; j < NJ; ++j) out[i][j] = 0.0f;
+  //@include zeros T=float8 X=out R=MI C=NJ
 #endif
   A_VECTOR next_a[A_LOADS];
   B_VECTOR next_b[B_LOADS];
@@ -81,7 +73,7 @@ void contraction_unit_gpu_tile(const __global float* restrict a, const __global 
   // Step s computes with what step s - 1 loaded.
   for (int step = 0; step <= STEPS; ++step) {
     if (step < STEPS) {
-      //@include load_step
+      //@include gpu/load_step
     }
     if (step > 0) {
       const __local ushort* restrict from_a = (const __local ushort*)space + unit_row * PITCH;
@@ -109,10 +101,7 @@ void contraction_unit_gpu_tile(const __global float* restrict a, const __global 
       }
 #if CHAIN > 0
       if (step % CHAIN == 0 || step == STEPS) {
-        #pragma unroll
-        for (int i = 0; i < MI; ++i)
-          #pragma unroll
-          for (int j = 0; j < NJ; ++j) out[i][j] += acc[i][j], acc[i][j] = 0.0f;
+        //@include add_chain X=out Y=acc R=MI C=NJ
       }
 #endif
       barrier(CLK_LOCAL_MEM_FENCE);
@@ -120,54 +109,8 @@ void contraction_unit_gpu_tile(const __global float* restrict a, const __global 
     if (step < STEPS) {
       __local ushort* restrict to_a = (__local ushort*)space;
       __local ushort* restrict to_b = to_a + B_AT;
-      #pragma unroll
-      for (int i = 0; i < A_LOADS; ++i) {
-        const int at = item + i * ITEMS;
-        if (A_COUNT % ITEMS != 0 && at >= A_COUNT) break;
-        #pragma unroll
-        for (int p = 0; p < PARTS; ++p) {
-#if AV == 4
-          const ushort4 part = TO_PART(next_a[i]);
-#else
-          const ushort part = TO_PART(next_a[i]);
-#endif
-          next_a[i] -= FROM_PART(part);
-#if AV == 4
-#if A_ALONG_K
-          vstore4(part, 0, to_a + p * A_PLANE + at / (BK / AV) * PITCH + at % (BK / AV) * AV);
-#else
-          __local ushort* to = to_a + p * A_PLANE + at % (BM / AV) * (AV * PITCH) + at / (BM / AV);
-          to[0] = part.s0, to[PITCH] = part.s1, to[2 * PITCH] = part.s2, to[3 * PITCH] = part.s3;
-#endif
-#else
-          to_a[p * A_PLANE + (A_ALONG_K ? at / BK * PITCH + at % BK : at % BM * PITCH + at / BM)] = part;
-#endif
-        }
-      }
-      #pragma unroll
-      for (int i = 0; i < B_LOADS; ++i) {
-        const int at = item + i * ITEMS;
-        if (B_COUNT % ITEMS != 0 && at >= B_COUNT) break;
-        #pragma unroll
-        for (int p = 0; p < PARTS; ++p) {
-#if BV == 4
-          const ushort4 part = TO_PART(next_b[i]);
-#else
-          const ushort part = TO_PART(next_b[i]);
-#endif
-          next_b[i] -= FROM_PART(part);
-#if BV == 4
-#if B_ALONG_K
-          vstore4(part, 0, to_b + p * B_PLANE + at / (BK / BV) * PITCH + at % (BK / BV) * BV);
-#else
-          __local ushort* to = to_b + p * B_PLANE + at % (BN / BV) * (BV * PITCH) + at / (BN / BV);
-          to[0] = part.s0, to[PITCH] = part.s1, to[2 * PITCH] = part.s2, to[3 * PITCH] = part.s3;
-#endif
-#else
-          to_b[p * B_PLANE + (B_ALONG_K ? at / BK * PITCH + at % BK : at % BN * PITCH + at / BN)] = part;
-#endif
-        }
-      }
+      //@include gpu/store_parts X=A x=a R=M
+      //@include gpu/store_parts X=B x=b R=N
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }
@@ -177,5 +120,5 @@ void contraction_unit_gpu_tile(const __global float* restrict a, const __global 
     for (int j = 0; j < NJ; ++j)
       OF_UNIT(store)(SUM[i][j], space + (unit_row + i * UM) * C_PITCH + unit_column + j * UN, C_PITCH, lane);
   barrier(CLK_LOCAL_MEM_FENCE);
-  //@include group_results
+  //@include gpu/group_results
 }

@@ -68,15 +68,8 @@ void contraction_window_tile(const __global float* restrict a, const __global fl
           for (int kx = 0; kx < KW; ++kx) {
             #pragma unroll
             for (int ic = 0; ic < IC; ++ic) {
-              VEC x[NV];
-              #pragma unroll
-              for (int j = 0; j < NV; ++j) x[j] = LOAD(w + row * W_Y + kx * W_X + ic * W_CHANNEL + j * VW);
-              #pragma unroll
-              for (int i = 0; i < MR; ++i) {
-                const VEC s = p[ic * (WH * WW) + i * SX + kx * DX];
-                #pragma unroll
-                for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
-              }
+              //@include row_of_panel W="w + row * W_Y + kx * W_X + ic * W_CHANNEL"
+              //@include multiply_add A="p[ic * (WH * WW) + i * SX + kx * DX]" C=NV
             }
           }
 #else
@@ -85,20 +78,13 @@ void contraction_window_tile(const __global float* restrict a, const __global fl
           oclc_terms(acc, MR, NV, p[i * SX], p[i * SX + DX], w, PW, KW);
           if (!oclc_optimized) w += KW * PW;
           if (oclc_optimized) for (int kx = 0; kx < KW; ++kx) {
-            VEC x[NV];
-            #pragma unroll
-            for (int j = 0; j < NV; ++j) x[j] = LOAD(w + j * VW);
-            #pragma unroll
-            for (int i = 0; i < MR; ++i) {
-              const VEC s = p[i * SX + kx * DX];
-              #pragma unroll
-              for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
-            }
+            //@include row_of_panel W=w
+            //@include multiply_add A="p[i * SX + kx * DX]" C=NV
             w += PW;
           }
 #endif
           if (CHAIN < TAP_ROWS && (row + 1) % CHAIN == 0) {
-            //@include add_chain
+            //@include add_chain X=out Y=acc R=MR C=NV
           }
         }
         //@include add_last_chain

@@ -51,10 +51,7 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
   const int tile_count = min(TB, IMAGES * (TILES_Y * TILES_X) - first_tile);
   __local float* restrict products = block + POINTS * TBR * V_PITCH;
   for (int r = 0; r < tile_count; ++r) {
-    const int t = first_tile + r;
-    const INDEX image = t / (TILES_Y * TILES_X);
-    const int top = t % (TILES_Y * TILES_X) / TILES_X * T;
-    const int left = t % TILES_X * T;
+    //@include winograd/tile
     //@hole A_ORIGIN
     const __global float* origin = a + image * ((Y_LAST - Y_FIRST + 1) * A_Y) + (top - Y_FIRST) * A_Y + (left - X_FIRST) * A_X;
     //@end
@@ -72,40 +69,12 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
         VEC x[WIN];
         #pragma unroll
         for (int i = 0; i < WIN; ++i) x[i] = LOAD(p[i][j] + k);
-#if WIN == 4
-        d[0][j] = x[0] - x[2];
-        d[1][j] = x[1] + x[2];
-        d[2][j] = x[1] - x[2];
-        d[3][j] = x[3] - x[1];
-#else
-        const VEC e = fma(x[2], 2.25f, -x[4]), o = 0.75f * fma(x[1], 2.25f, -x[3]);
-        const VEC f = fma(x[2], 0.5625f, -x[4]), h = 1.5f * fma(x[1], 0.5625f, -x[3]);
-        d[0][j] = fma(x[0], 1.265625f, fma(x[2], -2.8125f, x[4]));
-        d[1][j] = o + e;
-        d[2][j] = o - e;
-        d[3][j] = h + f;
-        d[4][j] = h - f;
-        d[5][j] = fma(x[1], 1.265625f, fma(x[3], -2.8125f, x[5]));
-#endif
+        //@include winograd/input X=x Y=d J=[j]
       }
       #pragma unroll
       for (int i = 0; i < WIN; ++i) {
         VEC y[WIN];
-#if WIN == 4
-        y[0] = d[i][0] - d[i][2];
-        y[1] = d[i][1] + d[i][2];
-        y[2] = d[i][1] - d[i][2];
-        y[3] = d[i][3] - d[i][1];
-#else
-        const VEC e = fma(d[i][2], 2.25f, -d[i][4]), o = 0.75f * fma(d[i][1], 2.25f, -d[i][3]);
-        const VEC f = fma(d[i][2], 0.5625f, -d[i][4]), h = 1.5f * fma(d[i][1], 0.5625f, -d[i][3]);
-        y[0] = fma(d[i][0], 1.265625f, fma(d[i][2], -2.8125f, d[i][4]));
-        y[1] = o + e;
-        y[2] = o - e;
-        y[3] = h + f;
-        y[4] = h - f;
-        y[5] = fma(d[i][1], 1.265625f, fma(d[i][3], -2.8125f, d[i][5]));
-#endif
+        //@include winograd/input X=d[i] Y=y J=
         #pragma unroll
         for (int j = 0; j < WIN; ++j) STORE(y[j], v + (i * WIN + j) * (TBR * V_PITCH) + k);
       }
@@ -123,11 +92,7 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
       for (int r0 = 0; r0 < tile_count; r0 += MR) {
         //@include zero_tiles
 #if K_GROUP < K
-        VEC group[MR][NV];
-        #pragma unroll
-        for (int i = 0; i < MR; ++i)
-          #pragma unroll
-          for (int j = 0; j < NV; ++j) group[i][j] = 0.0f;
+        //@include zeros T=VEC X=group R=MR C=NV
 #endif
 #if PREFETCH_DISTANCE > 0
         const bool meets_first = r0 == 0 && (NEXT == 0 || (point == 0 && panel == first_panel));
@@ -138,9 +103,7 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
           const int k_end = min(K, k0 + K_CHAIN);
           oclc_terms(acc, MR, NV, p[i * V_PITCH + k0], p[i * V_PITCH + k0 + 1], w + k0 * PW, PW, k_end - k0);
           if (oclc_optimized) for (int k = k0; k < k_end; ++k) {
-            VEC x[NV];
-            #pragma unroll
-            for (int j = 0; j < NV; ++j) x[j] = LOAD(w + k * PW + j * VW);
+            //@include row_of_panel W="w + k * PW"
 #if PREFETCH_DISTANCE > 0
             #pragma unroll
             for (int j = 0; j < NV; j += 16 / VW) oclc_prefetch(w + (k + rows_ahead) * PW + j * VW);
@@ -149,42 +112,25 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
             #pragma unroll
             for (int j = 0; j < NEXT_STEP; j += 16) oclc_prefetch_l2(w + K * PW + r0 / MR * (K * NEXT_STEP) + k * NEXT_STEP + j);
 #endif
-            #pragma unroll
-            for (int i = 0; i < MR; ++i) {
-              const VEC s = p[i * V_PITCH + k];
-              #pragma unroll
-              for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
-            }
+            //@include multiply_add A="p[i * V_PITCH + k]" C=NV
           }
 #if K_GROUP < K
-          #pragma unroll
-          for (int i = 0; i < MR; ++i)
-            #pragma unroll
-            for (int j = 0; j < NV; ++j) group[i][j] += acc[i][j], acc[i][j] = 0.0f;
+          //@include add_chain X=group Y=acc R=MR C=NV
           if (k_end % K_GROUP == 0 || k_end == K) {
-            #pragma unroll
-            for (int i = 0; i < MR; ++i)
-              #pragma unroll
-              for (int j = 0; j < NV; ++j) out[i][j] += group[i][j], group[i][j] = 0.0f;
+            //@include add_chain X=out Y=group R=MR C=NV
           }
 #else
           if (K_CHAIN < K) {
-            //@include add_chain
+            //@include add_chain X=out Y=acc R=MR C=NV
           }
 #endif
         }
         __local float* restrict q = products + (point * TBR + r0) * PW;
-        #pragma unroll
-        for (int i = 0; i < MR; ++i)
-          #pragma unroll
-          for (int j = 0; j < NV; ++j) STORE(K_CHAIN < K ? out[i][j] : acc[i][j], q + i * PW + j * VW);
+        //@include store_sums V="K_CHAIN < K ? out[i][j] : acc[i][j]" Q=q P=PW
       }
     }
     for (int r = 0; r < tile_count; ++r) {
-      const int t = first_tile + r;
-      const INDEX image = t / (TILES_Y * TILES_X);
-      const int top = t % (TILES_Y * TILES_X) / TILES_X * T;
-      const int left = t % TILES_X * T;
+      //@include winograd/tile
       for (int j = 0; j < NV; ++j) {
         const int n = panel * PW + j * VW;
         if (N % PW != 0 && n >= N) break;
@@ -195,38 +141,12 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
           VEC s[WIN];
           #pragma unroll
           for (int i = 0; i < WIN; ++i) s[i] = LOAD(q + (i * WIN + x) * (TBR * PW));
-#if WIN == 4
-          d[0][x] = s[0] + (s[1] + s[2]);
-          d[1][x] = (s[1] - s[2]) + s[3];
-#else
-          const VEC e = s[1] + s[2], o = s[1] - s[2], f = s[3] + s[4], h = s[3] - s[4];
-          d[0][x] = s[0] + e + f;
-#if T == 2
-          d[1][x] = fma(h, 1.5f, fma(o, 0.75f, s[5]));
-#else
-          d[1][x] = fma(h, 1.5f, 0.75f * o);
-          d[2][x] = fma(f, 2.25f, 0.5625f * e);
-          d[3][x] = fma(h, 3.375f, fma(o, 0.421875f, s[5]));
-#endif
-#endif
+          //@include winograd/output X=s Y=d J=[x]
         }
         VEC pixels[T][T];
         #pragma unroll
         for (int i = 0; i < T; ++i) {
-#if WIN == 4
-          pixels[i][0] = d[i][0] + (d[i][1] + d[i][2]);
-          pixels[i][1] = (d[i][1] - d[i][2]) + d[i][3];
-#else
-          const VEC e = d[i][1] + d[i][2], o = d[i][1] - d[i][2], f = d[i][3] + d[i][4], h = d[i][3] - d[i][4];
-          pixels[i][0] = d[i][0] + e + f;
-#if T == 2
-          pixels[i][1] = fma(h, 1.5f, fma(o, 0.75f, d[i][5]));
-#else
-          pixels[i][1] = fma(h, 1.5f, 0.75f * o);
-          pixels[i][2] = fma(f, 2.25f, 0.5625f * e);
-          pixels[i][3] = fma(h, 3.375f, fma(o, 0.421875f, d[i][5]));
-#endif
-#endif
+          //@include winograd/output X=d[i] Y=pixels[i] J=
         }
         #pragma unroll EPILOGUE_UNROLL
         for (int i = 0; i < T; ++i) {

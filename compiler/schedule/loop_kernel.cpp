@@ -50,11 +50,9 @@ class Chooser {
     if (!std::all_of(kernel.axes.begin(), kernel.axes.end(), known) ||
         !std::all_of(kernel.reduction.begin(), kernel.reduction.end(), known))
       return std::nullopt;
-    const bool cpu = target_.items_are_cores();
     const double flops = typical(kernel.flops), bytes = typical(kernel.bytes), rate = target_.flops * cost::kLoopShare;
     return Seconds{std::max({target_.launch_seconds, flops / rate, bytes / target_.bytes_per_second}),
-                   flops / rate * target_.compute_units + bytes / cost::kUnitCacheRate +
-                       (cpu ? cost::kCoreStepSeconds : cost::kGroupStepSeconds)};
+                   flops / rate * target_.compute_units + bytes / cost::kUnitCacheRate + loop_step_seconds(target_)};
   }
 
   std::optional<Seconds> time(std::span<const Step> list) const {

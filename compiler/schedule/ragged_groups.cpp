@@ -23,10 +23,6 @@ constexpr std::size_t kMostSymbolicSize = 1024;
 // The steps of an entry point, by launches: places in the list of steps.
 using Order = std::vector<std::vector<std::size_t>>;
 
-// Members of a group of built-in kernels on a CPU: fewer save little beside what it costs that a group parts loops which would
-// run in parallel.
-constexpr std::size_t kFewestOnCores = 8;
-
 class RaggedGroups {
  public:
   RaggedGroups(Schedule& schedule, const Target& target) : schedule_(schedule), target_(target) {
@@ -114,7 +110,7 @@ class RaggedGroups {
     if (std::all_of(families_.begin(), families_.end(), [](const Family& f) { return f.members.empty(); })) families_.clear();
   }
 
-  // Launches, or parts of one on a CPU, and the memory objects among their arguments.
+  // Launches, or parts of a megakernel, and the memory objects among their arguments.
   struct Launches {
     double count = 0, objects = 0;
   };
@@ -122,7 +118,7 @@ class RaggedGroups {
   // What the members are otherwise: horizontal_fusion puts kernels of known sizes together.
   Launches apart(std::span<const std::size_t> members) const {
     Launches all;
-    if (target_.items_are_cores()) return {static_cast<double>(members.size()), 0};
+    if (!target_.has.horizontal_fusion) return {static_cast<double>(members.size()), 0};
     std::size_t kernels = 0;
     std::set<int> pointers, objects;
     for (const std::size_t i : members) {
@@ -165,14 +161,11 @@ class RaggedGroups {
     if (members.size() < 2 || family.is_users) return members.size() >= 2;
     double seconds = 0;
     for (const std::size_t i : members) seconds += typical(kernel(i).bytes) / target_.bytes_per_second;
-    const bool cpu = target_.items_are_cores();
-    if (cpu && members.size() < kFewestOnCores) return false;
-    const Launches many = apart(members);
-    if (cpu) return (many.count - 1) * cost::kPartOfLaunchSeconds > cost::kOpenSizesLoss * seconds;
-    const Launches one = together(members);
-    const double saved =
-        (many.count - one.count) * target_.launch_seconds + (many.objects - one.objects) * cost::kMemoryObjectSeconds;
-    return saved > cost::kOpenSizesLoss * seconds + cost::kMemberSearchSeconds;
+    const GroupCosts costs = group_costs(target_);
+    if (static_cast<double>(members.size()) < costs.fewest_members) return false;
+    const Launches many = apart(members), one = together(members);
+    const double saved = (many.count - one.count) * costs.launch_seconds + (many.objects - one.objects) * costs.object_seconds;
+    return saved > cost::kOpenSizesLoss * seconds + costs.search_seconds;
   }
 
   // Whether there were families of whose members no group that pays is ever ready together.

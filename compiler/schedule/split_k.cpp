@@ -33,7 +33,7 @@ class Splitter {
     for (Step& step : steps) {
       if (step.is_kernel()) {
         const auto index = static_cast<std::size_t>(step.kernel());
-        if (target_.items_are_cores()) {
+        if (!target_.has_group_templates()) {
           if (const auto elements = best_cut(schedule_.kernels[index], target_))
             split_reductions(schedule_, index, *elements, all);
         } else if (is_one_row(schedule_.kernels[index])) {

@@ -18,4 +18,13 @@ FusionCosts fusion_costs(const Target& target) {
   return {.launch_bytes = target.items_are_cores() ? cost::kCoreFusionLaunchBytes : cost::kGroupFusionLaunchBytes};
 }
 
+double loop_step_seconds(const Target& target) {
+  return target.items_are_cores() ? cost::kCoreStepSeconds : cost::kGroupStepSeconds;
+}
+
+GroupCosts group_costs(const Target& target) {
+  if (target.items_are_cores()) return {cost::kFewestMembersOnCores, cost::kPartOfLaunchSeconds, 0, 0};
+  return {2, target.launch_seconds, cost::kMemoryObjectSeconds, cost::kMemberSearchSeconds};
+}
+
 }  // namespace oclc

@@ -1,4 +1,5 @@
-// What things cost: the rows of costs.def as constants for estimates, and as a table for reports and calibration.
+// What things cost: the rows of costs.def and of the lists that it includes, as constants for estimates, and as a table for
+// reports and calibration.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -28,5 +29,16 @@ struct FusionCosts {
 };
 
 FusionCosts fusion_costs(const Target& target);
+
+// A step of a loop that is one kernel, beside its work.
+double loop_step_seconds(const Target& target);
+
+// What groups of equal kernels weigh: members from which on one is worth it, what each saves that is no launch, or part of one,
+// of its own, what each memory object among its arguments takes, and what it takes to find a member.
+struct GroupCosts {
+  double fewest_members, launch_seconds, object_seconds, search_seconds;
+};
+
+GroupCosts group_costs(const Target& target);
 
 }  // namespace oclc

@@ -81,7 +81,7 @@ std::vector<Target> rows_of_gpus() {
        .flops = 5e12,
        .bytes_per_second = 300e9,
        .launch_seconds = 4e-6,
-       .has = {.fp64 = false}},
+       .has = {.fp64 = false, .horizontal_fusion = true}},
       {.name = "h200",
        .about = "NVIDIA H200",
        .device_class = DeviceClass::gpu,
@@ -95,7 +95,7 @@ std::vector<Target> rows_of_gpus() {
        .bytes_per_second = 4e12,
        .launch_seconds = 4e-6,
        .matrix_unit = &matrix_unit("nv_tf32"),
-       .has = {.megakernel = Megakernel::groups, .wgmma = true, .one_memory_object = true}},
+       .has = {.megakernel = Megakernel::groups, .wgmma = true, .horizontal_fusion = true, .one_memory_object = true}},
       // From the vendors' documents: nobody has measured either.
       {.name = "xe",
        .about = "Intel GPU with XMX in sub-groups of 16 (Data Center GPU Max, Xe2): not measured",
@@ -109,7 +109,7 @@ std::vector<Target> rows_of_gpus() {
        .bytes_per_second = 1e12,
        .launch_seconds = 6e-6,
        .matrix_unit = &matrix_unit("xmx"),
-       .has = {.fp64 = false}},
+       .has = {.fp64 = false, .horizontal_fusion = true}},
       {.name = "rdna3",
        .about = "AMD GPU with WMMA (gfx1100 to gfx1102): not measured",
        .device_class = DeviceClass::gpu,
@@ -122,7 +122,7 @@ std::vector<Target> rows_of_gpus() {
        .bytes_per_second = 800e9,
        .launch_seconds = 6e-6,
        .matrix_unit = &matrix_unit("wmma"),
-       .has = {.fp64 = false}},
+       .has = {.fp64 = false, .horizontal_fusion = true}},
       // A CPU whose vectors run over the work-items of a group. Its driver ends all loops of a work-item after 65535
       // iterations.
       {.name = "llvmpipe",
@@ -137,7 +137,7 @@ std::vector<Target> rows_of_gpus() {
        .bytes_per_second = 10e9,
        .launch_seconds = 50e-6,
        .loop_iterations = 65535,
-       .has = {.fp64 = false, .tall_tiles = false, .software_prefetch = false}},
+       .has = {.fp64 = false, .horizontal_fusion = true, .tall_tiles = false, .software_prefetch = false}},
   };
 }
 

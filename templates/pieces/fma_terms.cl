@@ -28,6 +28,6 @@ for (int k0 = 0; k0 < TERMS; k0 += K_CHAIN) {
     w += W_STEP;
   }
   if (ENDS_CHAIN) {
-    //@include add_chain
+    //@include add_chain X=out Y=acc R=MR C=NV
   }
 }

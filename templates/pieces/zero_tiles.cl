@@ -1,7 +1,3 @@
 // Sums of a chain, and of the chains before it.
-//@include zero_tile
-VEC out[MR][NV];
-#pragma unroll
-for (int i = 0; i < MR; ++i)
-  #pragma unroll
-  for (int j = 0; j < NV; ++j) out[i][j] = 0.0f;
+//@include zeros T=VEC X=acc R=MR C=NV
+//@include zeros T=VEC X=out R=MR C=NV

@@ -113,7 +113,7 @@ TEST_CASE(
     for (std::size_t at = row.text.find("//@include "); at != std::string_view::npos;
          at = row.text.find("//@include ", at + 1)) {
       const std::size_t begin = at + 11;
-      included.insert("pieces/" + std::string(row.text.substr(begin, row.text.find('\n', begin) - begin)));
+      included.insert("pieces/" + std::string(row.text.substr(begin, row.text.find_first_of(" \n", begin) - begin)));
     }
     if (row.name.starts_with("pieces/")) continue;
     CAPTURE(row.name);
@@ -121,6 +121,7 @@ TEST_CASE(
     if (row.text.find("//@kernel ") != row.text.npos) {
       const std::string body = expand_tile_body(row.name, {});
       CHECK(body.find("//@") == std::string::npos);
+      CHECK(body.find('$') == std::string::npos);
       const std::set<std::string> words = words_of(body);
       for (const TemplateParameter& p : source.parameters) CHECK_MESSAGE(words.count(p.name) == 0, p.name);
     }
@@ -193,11 +194,30 @@ TEST_CASE("lines stand where a template wants some, and names that are pasted to
   CHECK(expand_tile_text({"t", text}, {{{"N", "1"}}, {}}) == "  float a = f(b1);\n");
 }
 
+TEST_CASE("a piece has the texts that it is included with, each for all places of its letter") {
+  const std::string_view text =
+      "void t_tile() {\n  //@include zeros T=float4 X=\"sum\" R=2 C=\"n + 1\"\n  //@include zeros T=int X=counts R=3 C=4\n}\n";
+  CHECK(expand_tile_text({"t", text}, {}) ==
+        "  float4 sum[2][n + 1];\n  #pragma unroll\n  for (int i = 0; i < 2; ++i)\n    #pragma unroll\n"
+        "    for (int j = 0; j < n + 1; ++j) sum[i][j] = 0.0f;\n"
+        "  int counts[3][4];\n  #pragma unroll\n  for (int i = 0; i < 3; ++i)\n    #pragma unroll\n"
+        "    for (int j = 0; j < 4; ++j) counts[i][j] = 0.0f;\n");
+}
+
 TEST_CASE("unknown parameters, holes and pieces, and declarations that say too little, are internal errors") {
   CHECK(ends_with(refusal({{{"SIZES", "4"}}, {}}), "template small has no parameter SIZES"));
   CHECK(ends_with(refusal({{}, {{"LAST", ""}}}), "template small has no hole LAST"));
   const auto text = [](std::string_view line) { return refusal({"t", line}, {}); };
   CHECK(ends_with(text("//@include no_such_piece\n"), "no template pieces/no_such_piece, included by t"));
+  CHECK(ends_with(text("//@include zeros X=acc\n"),
+                  "template pieces/zeros is included with other texts than its line //@with declares"));
+  CHECK(ends_with(text("//@include store_four X=acc\n"),
+                  "template pieces/store_four is included with other texts than its line //@with declares"));
+  CHECK(ends_with(text("//@include zeros T=\"float\n"),
+                  "wanted X=TEXT or X=\"TEXT\" for each $X of a piece: //@include zeros T=\"float"));
+  CHECK(ends_with(text("//@include zeros float\n"),
+                  "wanted X=TEXT or X=\"TEXT\" for each $X of a piece: //@include zeros float"));
+  CHECK(ends_with(text("//@with X\nf($X, $Y);\n"), "template t is included with other texts than its line //@with declares"));
   CHECK(ends_with(text("//@param SIZE 4\n"), "a parameter of a template without legal values: //@param SIZE 4"));
   CHECK(ends_with(text("//@param SIZE {1}\n"), "without name, default or legal values: //@param SIZE {1}"));
   CHECK(ends_with(text("#elif 1\n"), "template t has a line that none takes: #elif 1"));

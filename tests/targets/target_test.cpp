@@ -19,6 +19,8 @@ TEST_CASE("each row has a name of its own, a description and rates") {
     CHECK(t.launch_seconds > 0);
     CHECK(t.largest_group >= t.work_group);
     CHECK(t.items_are_cores() == (t.work_group == 1));
+    // Cores do kernels one after another, groups those of one launch side by side.
+    CHECK(t.items_are_cores() != t.has.horizontal_fusion);
   }
 }
 

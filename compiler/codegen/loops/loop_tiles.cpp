@@ -66,8 +66,7 @@ double element_seconds(const Kernel& kernel, const Target& target) {
 }  // namespace
 
 int strip_vectors(const Kernel& kernel, const Expr& inner, const Target& target) {
-  if (!target.items_are_cores() || target.vector_registers < kManyRegisters || kernel.stages.empty() || !inner.is_constant())
-    return kStripVectors;
+  if (target.vector_registers < kManyRegisters || kernel.stages.empty() || !inner.is_constant()) return kStripVectors;
   int vectors = kLongStrip;
   const auto fits = [&] {
     return vectors * static_cast<int>(kernel.stages.size()) <= 2 * target.vector_registers &&

@@ -99,7 +99,7 @@ VectorAxis choose_vector_axis(Kernel& kernel, const Target& target) {
   VectorAxis vector;
   if (target.vector_width > 1) vector = lanes_of(kernel);
   vector.width = target.vector_width;
-  if (!vector.parallel && block_transpose(kernel, kTransposeLanes, target.items_are_cores())) {
+  if (!vector.parallel && block_transpose(kernel, kTransposeLanes, true)) {
     vector.parallel = kernel.axes.size() - 1;
     vector.width = 1;
     vector.transposed = transposed_load(kernel, std::min(target.vector_width, kSquare));

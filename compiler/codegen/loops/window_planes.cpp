@@ -221,7 +221,7 @@ class PlaneWindows {
 }  // namespace
 
 std::optional<GeneratedKernel> generate_window_planes(const Kernel& kernel, const Target& target) {
-  if (!target.items_are_cores() || target.counts_loops() || kernel.contraction) return std::nullopt;
+  if (!target.has_vector_templates() || kernel.contraction) return std::nullopt;
   return PlaneWindows(kernel, target).run();
 }
 

@@ -12,7 +12,7 @@ namespace oclc {
 namespace {
 
 constexpr std::string_view kInclude = "//@include ", kParameter = "//@param ", kHole = "//@hole ", kLines = "//@lines ",
-                           kOnly = "//@only ", kKernel = "//@kernel ", kPieces = "pieces/";
+                           kWith = "//@with ", kOnly = "//@only ", kKernel = "//@kernel ", kPieces = "pieces/";
 
 std::string_view trimmed(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
@@ -36,21 +36,75 @@ const TemplateText& row_of(std::string_view name, std::string_view asked_by) {
   return *row;
 }
 
-void put_in(const TemplateText& row, std::string_view indent, std::vector<std::string_view>& including, std::string& out) {
+// What stands for $X in a piece, by X.
+using Texts = std::map<char, std::string>;
+
+// Of a line //@include: the piece and its texts.
+struct Inclusion {
+  std::string piece;
+  Texts texts;
+};
+
+Inclusion inclusion(std::string_view line) {
+  std::string_view rest = trimmed(line);
+  Inclusion found{std::string(rest.substr(0, rest.find(' '))), {}};
+  rest = trimmed(rest.substr(found.piece.size()));
+  while (!rest.empty()) {
+    const bool quoted = rest.size() > 2 && rest[2] == '"';
+    const std::size_t begin = quoted ? 3 : 2, end = rest.find(quoted ? '"' : ' ', begin);
+    OCLC_CHECK(rest.size() >= begin && rest[1] == '=' && (!quoted || end != rest.npos),
+               fmt::format("wanted X=TEXT or X=\"TEXT\" for each $X of a piece: //@include {}", line));
+    found.texts[rest[0]] = rest.substr(begin, end == rest.npos ? end : end - begin);
+    rest.remove_prefix(std::min(end, rest.size() - 1) + 1);
+    rest = trimmed(rest);
+  }
+  return found;
+}
+
+// The texts that the //@with line of a piece names, or none.
+Texts declared_texts(std::string_view piece) {
+  Texts found;
+  for_each_line(piece, [&](std::string_view line) {
+    if (!line.starts_with(kWith)) return;
+    // Letters between single spaces, then what they are for.
+    for (std::size_t at = kWith.size(); at < line.size() && line[at] != ' '; at += 2) found[line[at]];
+  });
+  return found;
+}
+
+std::string with_texts(std::string_view line, const Texts& texts) {
+  std::string out;
+  for (std::size_t at = texts.empty() ? line.npos : line.find('$'); at != line.npos; at = line.find('$')) {
+    const auto text = texts.find(at + 1 < line.size() ? line[at + 1] : ' ');
+    OCLC_CHECK(text != texts.end(), fmt::format("a piece of a template uses a text that it does not declare: {}", line));
+    out += std::string(line.substr(0, at)) + text->second;
+    line.remove_prefix(at + 2);
+  }
+  return out + std::string(line);
+}
+
+void put_in(const TemplateText& row, const Texts& texts, std::string_view indent, std::vector<std::string_view>& including,
+            std::string& out) {
   OCLC_CHECK(std::find(including.begin(), including.end(), row.name) == including.end(),
              fmt::format("template {} includes itself", row.name));
+  const Texts declared = declared_texts(row.text);
+  OCLC_CHECK(std::equal(texts.begin(), texts.end(), declared.begin(), declared.end(),
+                        [](const auto& given, const auto& wanted) { return given.first == wanted.first; }),
+             fmt::format("template {} is included with other texts than its line //@with declares", row.name));
   including.push_back(row.name);
-  for_each_line(row.text, [&](std::string_view line) {
+  for_each_line(row.text, [&](std::string_view raw) {
+    if (raw.starts_with(kWith)) return;
+    const std::string line = with_texts(raw, texts);
     const std::size_t first = std::min(line.find_first_not_of(' '), line.size());
-    const std::string_view rest = line.substr(first);
-    const std::string place = std::string(indent) + std::string(line.substr(0, first));
-    if (rest.starts_with(kInclude))
-      put_in(row_of(fmt::format("{}{}", kPieces, trimmed(rest.substr(kInclude.size()))), row.name), place, including, out);
-    else
-      out +=
-          (rest.empty() || (rest.starts_with("#") && !rest.starts_with("#pragma")) ? std::string(line)
-                                                                                   : std::string(indent) + std::string(line)) +
-          "\n";
+    const std::string_view rest = std::string_view(line).substr(first);
+    if (rest.starts_with(kInclude)) {
+      const Inclusion piece = inclusion(rest.substr(kInclude.size()));
+      put_in(row_of(std::string(kPieces) + piece.piece, row.name), piece.texts, std::string(indent) + line.substr(0, first),
+             including, out);
+    } else {
+      const bool at_margin = rest.empty() || (rest.starts_with("#") && !rest.starts_with("#pragma"));
+      out += (at_margin ? line : std::string(indent) + line) + "\n";
+    }
   });
   including.pop_back();
 }
@@ -139,7 +193,7 @@ TemplateSource read_template_text(const TemplateText& row) {
   TemplateSource source;
   source.name = row.name;
   std::vector<std::string_view> including;
-  put_in(row, "", including, source.text);
+  put_in(row, {}, "", including, source.text);
   for_each_line(source.text, [&](std::string_view line) {
     for (TemplateParameter& p : declared_parameters(line)) {
       if (!source.parameter(p.name)) source.parameters.push_back(std::move(p));

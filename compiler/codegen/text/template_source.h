@@ -1,6 +1,8 @@
 // A template's text with the pieces that it includes, the parameters that it declares and the holes that it names.
 //
 //   //@include PIECE                      the lines of templates/pieces/PIECE.cl, as far to the right as this one
+//   //@include PIECE X=TEXT Y="TEXT"      the same with TEXT for each $X: what is done to two operands, or to rows and columns
+//   //@with X Y  text                     a piece's first line: the texts that it is included with, those and no others
 //   //@param NAME DEFAULT {LEGAL}  text   a macro that TemplateValues may set; or several, NAME DEFAULT {LEGAL} NAME DEFAULT
 //   {LEGAL}  text.
 //                                         The first declaration of a name holds: a template declares before it includes what it

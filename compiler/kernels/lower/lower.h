@@ -8,8 +8,8 @@ namespace oclc {
 struct LowerOptions {
   bool fuse = true;
   bool blas = false;  // products with plain operands by a GEMM library
-  // Neighbouring positions that a work-item computes divide an image's row, rather than being as many everywhere: for CPUs,
-  // where what lies beyond a row's end costs every vector of channels.
+  // Neighbouring positions that a work-item computes divide an image's row, rather than being as many everywhere: for
+  // vectors, where what lies beyond a row's end costs every vector of channels.
   bool even_positions = false;
   bool lays_out_operands = false;  // see GroupOptions
   bool copies_operands = false;    // see GroupOptions

@@ -143,7 +143,7 @@ bool becomes_channels_last(const Value* value) {
 }
 
 bool lay_out_images(Graph& graph, const Target& target) {
-  if (!target.items_are_cores()) return false;
+  if (target.vector_width == 1) return false;
   bool changed = false;
   std::map<Value*, Value*> laid_out;
   for (Node* node : graph.nodes()) {

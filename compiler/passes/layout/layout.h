@@ -15,9 +15,9 @@ bool assign_layouts(Graph& graph);
 // What assign_layouts will say of a value of feature maps.
 bool becomes_channels_last(const Value* value);
 
-// On a CPU, an image of many channels that comes row-major, such as a graph's input, is stored channels-last once before the
-// convolutions and pools that read it, where these do much with it. To be called before their strategies are chosen. True if
-// one was.
+// Where vectors run over channels, an image of many channels that comes row-major, such as a graph's input, is stored
+// channels-last once before the convolutions and pools that read it, where these do much with it. To be called before their
+// strategies are chosen. True if one was.
 bool lay_out_images(Graph& graph, const Target& target);
 
 // Storage order N, H, W, C of a value [N, C, H, W] of any rank from 2 on.

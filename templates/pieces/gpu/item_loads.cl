@@ -1,5 +1,5 @@
 // Loads of a step, shared among all work-items of a group.
-//@include group_loads
+//@include gpu/group_loads
 #define A_COUNT (BM * BK / AV)
 #define B_COUNT (BN * BK / BV)
 #define A_LOADS ((A_COUNT + ITEMS - 1) / ITEMS)
