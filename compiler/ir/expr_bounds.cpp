@@ -127,28 +127,24 @@ bool shifted_nonnegative(const Expr& e) {
   return least >= 0;
 }
 
-// The work of proofs: one that another asks for on its way, by a division that it makes, takes from what that one has. A proof
-// of a shape or an index of a network takes tens of steps, each in proportion to its expression.
-// Proofs within proofs grow exponentially with the divisions inside of one another: those below kDeepestProof are not tried.
+// The work of a proof. One of a shape or an index of a network takes tens of steps, each in proportion to its expression.
 constexpr std::size_t kMostProofWork = 1 << 16;
-constexpr int kDeepestProof = 3;
 thread_local std::size_t proof_work = 0;
-thread_local int proof_depth = 0;
+thread_local bool in_proof = false;
 
+// What a proof substitutes makes divisions anew, which ask for proofs: they get none, since these would grow exponentially with
+// the divisions inside of one another.
 class Proof {
  public:
   Proof() {
-    if (proof_depth++ == 0) proof_work = 0;
+    proof_work = 0;
+    in_proof = true;
   }
-  ~Proof() { --proof_depth; }
+  ~Proof() { in_proof = false; }
   Proof(const Proof&) = delete;
   Proof& operator=(const Proof&) = delete;
-  static bool is_too_deep() { return proof_depth > kDeepestProof; }
   // False if the work is done with.
   static bool take(const Expr& e) { return (proof_work += 8 + e.size()) <= kMostProofWork; }
-
- private:
-  bool is_outermost_;
 };
 
 bool nonnegative(const Expr& e, int depth);
@@ -220,8 +216,8 @@ std::int64_t Expr::upper() const { return interval(*this).hi; }
 
 bool known_nonnegative(const Expr& e) {
   if (interval(e).lo >= 0) return true;
+  if (in_proof) return false;
   const Proof proof;
-  if (Proof::is_too_deep()) return false;
   try {
     return nonnegative(e, 0);
   } catch (const ExprTooLarge&) {

@@ -243,6 +243,7 @@ class Parser {
       if (tag == "buffer") note(ProgramInput::Kind::buffer, "buffer_name");
       if (tag == "tensor_constant") note(ProgramInput::Kind::constant, "tensor_constant_name");
     }
+    std::set<std::string> names;
     for (const json& input : member(*graph_, "inputs")) {
       const auto [tag, inner] = tagged(input);
       ProgramInput out;
@@ -252,6 +253,8 @@ class Parser {
       const auto found = special.find(out.name);
       if (found != special.end()) out.kind = found->second.first;
       out.of_model = found != special.end() ? found->second.second : out.name;
+      if (out.tensor && !names.insert(out.of_model).second)
+        fail("inputs of different names", fmt::format("two '{}'", out.of_model));
       program_.inputs.push_back(std::move(out));
     }
   }

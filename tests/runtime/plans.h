@@ -13,7 +13,8 @@ inline std::vector<float> ramp(std::size_t n, float step = 1) {
 }
 
 // Of `vector_plan_bytes`.
-inline void check_vector_result(const std::vector<float>& a, const std::vector<float>& b, const std::vector<float>& y) {
+inline void check_vector_result([[maybe_unused]] const std::vector<float>& a, [[maybe_unused]] const std::vector<float>& b,
+                                const std::vector<float>& y) {
   for (std::size_t i = 0; i < y.size(); ++i) REQUIRE(y[i] == (a[i] + b[i]) * static_cast<float>(1 + i % 4) + 1);
 }
 

@@ -3,6 +3,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -39,6 +41,12 @@ class MemoryFile {
  private:
   int descriptor_;
 };
+
+// Reads every byte, for the sanitizers.
+inline void touch(const std::byte* bytes, std::size_t size) {
+  static volatile unsigned char sum;
+  for (std::size_t i = 0; i < size; ++i) sum = sum ^ static_cast<unsigned char>(bytes[i]);
+}
 
 // Copies what a mutator made to where libFuzzer wants it; what is too long stays as it was.
 template <class Bytes>
