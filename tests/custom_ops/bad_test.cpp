@@ -22,7 +22,7 @@ std::vector<BadFile> bad_files() {
       {"no TOML", "/*! oclc-op 1\nname = my.op\n*/\n",
        "op.cl:2:8: wanted a head in TOML, found Error while parsing value: could not determine value type"},
       {"a letter that only looks like one", "/*! oclc-op 1\n# \u00e4\nname = \"my.\u00e4\"\ngroup = [1, 6\u0324\n*/\n",
-       "op.cl:4:13: wanted a head in TOML, found a character that is not ASCII, outside of texts and comments"},
+       "op.cl:4:14: wanted a head in TOML, found a character that is not ASCII, outside of texts and comments"},
       {"an unknown key",
        "/*! oclc-op 1\nname = \"my.op\"\nin = [\"x: T[N]\"]\nout = [\"y: T[N]\"]\nformul = \"y[i] = x[i]\"\n*/\n",
        "op.cl:5:1: wanted a key of oclc-op 1 (name, in, out, types, attr, where, formula, scalar, kernel, each, group, local, "

@@ -16,7 +16,7 @@ namespace {
 std::vector<std::string> seeds() {
   std::vector<std::string> texts;
   for (const char* name : {"kernel", "layer", "rule", "scalar", "stack"}) {
-    std::ifstream file(fmt::format("{}/tests/fuzz/operators/seeds/{}.cl", OCLC_SOURCE_DIR, name));
+    std::ifstream file(fmt::format("{}/tests/fuzz/targets/seeds/operators/{}.cl", OCLC_SOURCE_DIR, name));
     REQUIRE(file);
     texts.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
   }
