@@ -104,8 +104,8 @@ std::string value_of(const std::string& where, std::string_view header, std::str
   if (at == header.npos) refuse(where, fmt::format("a header of .npy with '{}'", key), std::string(header.substr(0, 80)));
   std::size_t begin = at + key.size() + 3;
   while (begin < header.size() && header[begin] == ' ') ++begin;
-  const std::size_t end = header.find(header[begin] == '(' ? ')' : ',', begin);
-  if (begin >= header.size() || end == header.npos) refuse(where, "a whole header of .npy", std::string(header.substr(0, 80)));
+  const std::size_t end = begin < header.size() ? header.find(header[begin] == '(' ? ')' : ',', begin) : header.npos;
+  if (end == header.npos) refuse(where, "a whole header of .npy", std::string(header.substr(0, 80)));
   return std::string(header.substr(begin, end - begin));
 }
 
