@@ -77,6 +77,11 @@ std::optional<DType> named(std::string_view name, std::span<const std::pair<std:
   return at == rows.end() ? std::nullopt : std::optional(at->second);
 }
 
+// JSON's other numbers are none: 1e30 is no size.
+bool are_integers(const nlohmann::json& list) {
+  return list.is_array() && std::all_of(list.begin(), list.end(), [](const auto& n) { return n.is_number_integer(); });
+}
+
 HostTensor safe_tensor(const std::string& where, const nlohmann::json& entry, Bytes data,
                        const std::shared_ptr<const Mapping>& owner) {
   static constexpr std::pair<std::string_view, DType> kTypes[] = {
@@ -85,6 +90,8 @@ HostTensor safe_tensor(const std::string& where, const nlohmann::json& entry, By
       {"U32", DType::u32}, {"U64", DType::u64}, {"BOOL", DType::boolean}};
   try {
     const auto dtype = named(entry.at("dtype").get<std::string>(), kTypes);
+    if (!are_integers(entry.at("shape")) || !are_integers(entry.at("data_offsets")))
+      refuse(where, "whole numbers as shape and data_offsets", entry.dump().substr(0, 120));
     const auto shape = entry.at("shape").get<std::vector<std::int64_t>>();
     const auto places = entry.at("data_offsets").get<std::array<std::uint64_t, 2>>();
     if (!dtype) refuse(where, "an element type of safetensors that is known", entry.at("dtype").dump());

@@ -21,6 +21,12 @@ json parsed(const pt2::Archive& archive, std::string_view member) {
   return document;
 }
 
+// A member that is a whole number; -1: it is something else, or missing.
+std::int64_t integer(const json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_number_integer() ? at->get<std::int64_t>() : -1;
+}
+
 // Weights and constants by their names in the model.
 class Weights {
  public:
@@ -49,18 +55,18 @@ class Weights {
     const auto text = [&](const char* key) { return entry.value(key, std::string()); };
     if (entry.value("use_pickle", true)) pt2::fail(fmt::format("raw bytes of '{}'", name), "a pickle, which is never opened");
     const json meta = entry.value("tensor_meta", json::object());
-    const auto dtype = pt2::dtype_of_torch(meta.value("dtype", std::int64_t{0}));
+    const auto dtype = pt2::dtype_of_torch(integer(meta, "dtype"));
     if (!dtype) pt2::fail(fmt::format("'{}' of an element type that the compiler has", name), meta.dump().substr(0, 100));
     std::vector<std::int64_t> shape;
     std::int64_t step = 1, count = 1;
     for (const json& size : meta.value("sizes", json::array())) {
-      shape.push_back(size.value("as_int", std::int64_t{-1}));
+      shape.push_back(integer(size, "as_int"));
       if (shape.back() < 0 || __builtin_mul_overflow(count, shape.back(), &count) || count > (std::int64_t{1} << 48))
         pt2::fail(fmt::format("sizes of '{}'", name), meta.dump().substr(0, 200));
     }
     const json strides = meta.value("strides", json::array());
     for (std::size_t i = shape.size(); i-- > 0;) {
-      if (i < strides.size() && shape[i] != 1 && count > 0 && strides[i].value("as_int", std::int64_t{-1}) != step)
+      if (i < strides.size() && shape[i] != 1 && count > 0 && integer(strides[i], "as_int") != step)
         pt2::fail(fmt::format("'{}' in rows", name), "a strided tensor", "call .contiguous() on it before exporting");
       step *= shape[i];
     }

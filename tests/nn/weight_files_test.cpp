@@ -102,6 +102,10 @@ TEST_CASE("damaged files are refused, with the tensor that is at fault") {
   const std::string good = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
   CHECK(refusal(safetensors(good, bytes_of({1, 2})), nn::read_safetensors) == "none");
   CHECK(refusal(safetensors(good, bytes_of({1})), nn::read_safetensors).starts_with("tensor 'a': a place within the file"));
+  for (const char* odd : {R"({"a":{"dtype":"F32","shape":[2e30],"data_offsets":[0,8]}})",
+                          R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8.5]}})"})
+    CHECK(refusal(safetensors(odd, bytes_of({1, 2})), nn::read_safetensors)
+              .starts_with("tensor 'a': whole numbers as shape and data_offsets"));
   CHECK(refusal("short", nn::read_safetensors).starts_with("a safetensors file"));
   CHECK(refusal(packed(std::uint64_t{1} << 60) + good, nn::read_safetensors).starts_with("a safetensors file"));
   CHECK(refusal(safetensors("[1]", ""), nn::read_safetensors).starts_with("a JSON object as header"));
