@@ -29,7 +29,7 @@ struct Capabilities {
   bool int8_tiles = false;
   // Matrix units that read operands from local memory, for all work-items of a group (NVIDIA's sm_90a, reached from OpenCL C).
   bool wgmma = false;
-  // One launch does independent kernels side by side (horizontal fusion): one alone does not fill all units.
+  // Independent kernels are fused horizontally into one launch: one alone does not fill all units.
   bool horizontal_fusion = false;
   // Arguments of a kernel may be pointers into one memory object: the driver does not take them for hazards.
   bool one_memory_object = false;

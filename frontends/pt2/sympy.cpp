@@ -52,10 +52,14 @@ class SympyReader {
     return value;
   }
 
+  // Whatever the locale.
+  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+  static bool is_of_name(char c) { return is_digit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
   std::string_view word() {
     skip();
     std::size_t n = 0;
-    while (n < rest_.size() && (std::isalnum(static_cast<unsigned char>(rest_[n])) || rest_[n] == '_')) ++n;
+    while (n < rest_.size() && is_of_name(rest_[n])) ++n;
     const std::string_view w = rest_.substr(0, n);
     rest_.remove_prefix(n);
     return w;
@@ -67,10 +71,7 @@ class SympyReader {
     const std::size_t end = rest_.find('\'');
     if (end == rest_.npos || end == 0) refuse();
     const std::string name(rest_.substr(0, end));
-    const auto is_letter = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-    if (!is_letter(name[0]) || !std::all_of(name.begin(), name.end(), [&](char c) { return is_letter(c) || is_digit(c); }))
-      refuse();
+    if (is_digit(name[0]) || !std::all_of(name.begin(), name.end(), is_of_name)) refuse();
     const std::size_t close = rest_.find(')', end);
     if (close == rest_.npos) refuse();
     rest_.remove_prefix(close + 1);

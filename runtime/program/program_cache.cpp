@@ -18,16 +18,7 @@
 namespace oclc::runtime {
 namespace {
 
-constexpr char kEntryMagic[8] = {'O', 'C', 'L', 'C', 'B', 'I', 'N', '1'};
 constexpr std::uint64_t kMaxEntryBytes = std::uint64_t{1} << 30;
-
-// Entry: Head, key, binary. The hash covers everything behind it.
-struct Head {
-  char magic[8];
-  std::uint64_t hash;
-  std::uint64_t key_bytes;
-  std::uint64_t binary_bytes;
-};
 
 std::span<const std::byte> bytes_of(const void* data, std::size_t size) { return {static_cast<const std::byte*>(data), size}; }
 
@@ -75,13 +66,13 @@ std::optional<std::string> read_file(const std::string& path) {
 }
 
 // Of an undamaged entry.
-std::optional<Head> checked_head(const std::string& text) {
-  Head head{};
-  const std::size_t behind_hash = offsetof(Head, key_bytes);
+std::optional<CacheEntry> checked_head(const std::string& text) {
+  CacheEntry head;
+  const std::size_t behind_hash = offsetof(CacheEntry, key_bytes);
   if (text.size() < sizeof head) return std::nullopt;
   std::memcpy(&head, text.data(), sizeof head);
   const std::uint64_t rest = text.size() - sizeof head;
-  const bool good = std::memcmp(head.magic, kEntryMagic, sizeof kEntryMagic) == 0 && head.key_bytes <= rest &&
+  const bool good = std::memcmp(head.magic, CacheEntry{}.magic, sizeof head.magic) == 0 && head.key_bytes <= rest &&
                     head.binary_bytes == rest - head.key_bytes &&
                     head.hash == package::hash64(bytes_of(text.data() + behind_hash, text.size() - behind_hash));
   return good ? std::optional(head) : std::nullopt;
@@ -139,20 +130,19 @@ void ProgramCache::refused(const std::string& key, const std::string& reason) {
 }
 
 void ProgramCache::store(const std::string& key, const std::vector<unsigned char>& binary) {
-  if (!enabled() || sizeof(Head) + key.size() + binary.size() > kMaxEntryBytes) return;
+  if (!enabled() || sizeof(CacheEntry) + key.size() + binary.size() > kMaxEntryBytes) return;
   {
     const std::lock_guard lock(mutex_);
     if (!writable_) return;
   }
-  Head head{};
-  std::memcpy(head.magic, kEntryMagic, sizeof kEntryMagic);
+  CacheEntry head;
   head.key_bytes = key.size();
   head.binary_bytes = binary.size();
   std::string text(sizeof head, '\0');
   std::memcpy(text.data(), &head, sizeof head);
   text += key;
   text.append(reinterpret_cast<const char*>(binary.data()), binary.size());
-  const std::size_t behind_hash = offsetof(Head, key_bytes);
+  const std::size_t behind_hash = offsetof(CacheEntry, key_bytes);
   head.hash = package::hash64(bytes_of(text.data() + behind_hash, text.size() - behind_hash));
   std::memcpy(text.data(), &head, sizeof head);
   try {

@@ -10,6 +10,12 @@
 
 namespace oclc::runtime {
 
+// An entry is this, its key and the binary. The hash covers everything behind it.
+struct CacheEntry {
+  char magic[8] = {'O', 'C', 'L', 'C', 'B', 'I', 'N', '1'};
+  std::uint64_t hash = 0, key_bytes = 0, binary_bytes = 0;
+};
+
 // What a file of the cache says of itself.
 struct CacheHead {
   bool binary = false;   // else text that was kept of a build

@@ -391,7 +391,7 @@ TEST_CASE("What a group gives is alive from its launch on: what is done with it 
   CHECK(compiled.plan.launches == 2);
 }
 
-TEST_CASE("A group of the core's operators pays where it saves memory objects that texts side by side pass") {
+TEST_CASE("A group of the core's operators pays where it saves memory objects that horizontally fused kernels pass") {
   CompileOptions options;
   options.target = find_target("h200");
   // Each member has a state of its own, which lies in the group's object.

@@ -4,6 +4,7 @@
 
 #include "compiler/support/error.h"
 #include "frontends/onnx/import.h"
+#include "tests/support/edge_numbers.h"
 
 namespace oclc::fuzz {
 namespace {
@@ -57,24 +58,7 @@ class Mutator {
 
  private:
   std::int64_t number() {
-    constexpr std::int64_t kEdges[] = {0,
-                                       1,
-                                       -1,
-                                       2,
-                                       5,
-                                       63,
-                                       64,
-                                       65,
-                                       255,
-                                       1000,
-                                       65536,
-                                       INT32_MAX,
-                                       INT32_MIN,
-                                       INT64_MAX,
-                                       INT64_MIN,
-                                       INT64_C(1) << 32,
-                                       INT64_C(1) << 40};
-    return below(2) == 0 ? static_cast<std::int64_t>(below(12)) - 4 : kEdges[below(std::size(kEdges))];
+    return test::edge_number([this](std::uint64_t n) { return below(n); });
   }
   float real() {
     const float kEdges[] = {0, -0.0F, 1, -1, 0.5F, 1e-40F, 3e38F, 1.0F / 0.0F, -1.0F / 0.0F, 0.0F / 0.0F};

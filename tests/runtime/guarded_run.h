@@ -17,7 +17,6 @@ struct Guarded {
   std::vector<std::uint8_t> bytes;
   explicit Guarded(std::size_t size) : bytes(size + 2 * kGuard, kCanary) {}
   std::uint8_t* data() { return bytes.data() + kGuard; }
-  std::size_t size() const { return bytes.size() - 2 * kGuard; }
   bool whole() const {
     const auto untouched = [](std::uint8_t b) { return b == kCanary; };
     return std::all_of(bytes.begin(), bytes.begin() + kGuard, untouched) &&

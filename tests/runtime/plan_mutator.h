@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/runtime/plan_builder.h"
+#include "tests/support/edge_numbers.h"
 
 namespace oclc::test {
 
@@ -29,27 +30,7 @@ class PlanMutator {
     return list.empty() ? nullptr : &list[static_cast<std::size_t>(below(list.size()))];
   }
   std::int64_t number() {
-    constexpr std::int64_t kEdges[] = {0,
-                                       1,
-                                       -1,
-                                       2,
-                                       3,
-                                       4,
-                                       7,
-                                       64,
-                                       127,
-                                       128,
-                                       1000,
-                                       65536,
-                                       1 << 24,
-                                       INT32_MAX,
-                                       INT32_MIN,
-                                       INT64_MAX,
-                                       INT64_MIN,
-                                       INT64_C(1) << 31,
-                                       INT64_C(1) << 40,
-                                       INT64_C(1) << 62};
-    return below(3) == 0 ? static_cast<std::int64_t>(below(40)) - 8 : kEdges[below(std::size(kEdges))];
+    return edge_number([this](std::uint64_t n) { return below(n); });
   }
   int index() { return static_cast<int>(below(14)) - 2; }
   std::string name() {

@@ -14,21 +14,16 @@ namespace {
 
 using namespace oclc;
 
-struct Head {  // of program_cache.cpp
-  char magic[8] = {'O', 'C', 'L', 'C', 'B', 'I', 'N', '1'};
-  std::uint64_t hash = 0, key_bytes = 0, binary_bytes = 0;
-};
-
 std::string entry(const std::uint8_t* data, std::size_t size) {
   const std::string rest(fuzz::text_of(data + 1, size - 1));
   if (data[0] % 4 == 0) return rest;
-  Head head;
+  runtime::CacheEntry head;
   head.key_bytes = data[0] % 4 == 1 ? 3 : std::min<std::uint64_t>(rest.size(), data[0]);
   head.binary_bytes = data[0] % 4 == 3 ? data[0] : rest.size() - head.key_bytes;
   std::string text(sizeof head, '\0');
   std::memcpy(text.data(), &head, sizeof head);
   text += rest;
-  head.hash = package::hash64(std::as_bytes(std::span(text).subspan(offsetof(Head, key_bytes))));
+  head.hash = package::hash64(std::as_bytes(std::span(text).subspan(offsetof(runtime::CacheEntry, key_bytes))));
   std::memcpy(text.data(), &head, sizeof head);
   return text;
 }

@@ -44,17 +44,14 @@ void compare(const Expr& expr) {
   for (const std::int64_t value : {std::int64_t{1}, std::int64_t{3}, std::int64_t{64}}) {
     SymbolValues values;
     std::vector<std::int64_t> by_index;
-    const auto code = expr.code([&](std::string_view name) {
-      const auto at = values.find(name);
-      if (at == values.end()) values.emplace(name, value + static_cast<std::int64_t>(values.size()));
-      const auto place = std::distance(values.begin(), values.find(name));
-      return static_cast<std::int64_t>(place);
-    });
-    // Places of names move while others come before them: once more, with all of them known.
-    for (const auto& [name, v] : values) by_index.push_back(v);
-    const auto placed = expr.code(
-        [&](std::string_view name) { return static_cast<std::int64_t>(std::distance(values.begin(), values.find(name))); });
-    const auto one = expr.evaluate(values), other = again->evaluate(values), third = package::evaluate(placed, by_index);
+    const std::vector<std::string> names = expr.symbols();  // in order
+    for (const std::string& name : names) {
+      by_index.push_back(value + static_cast<std::int64_t>(by_index.size()));
+      values.emplace(name, by_index.back());
+    }
+    const auto code =
+        expr.code([&](std::string_view name) { return std::lower_bound(names.begin(), names.end(), name) - names.begin(); });
+    const auto one = expr.evaluate(values), other = again->evaluate(values), third = package::evaluate(code, by_index);
     if (one != other) fuzz::found("another value when read again: " + text + " / " + again->text());
     if (one && third && *one != *third) fuzz::found("another value as code: " + text);
   }

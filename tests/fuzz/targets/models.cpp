@@ -7,11 +7,7 @@
 #include "tests/fuzz/small_models.h"
 #include "tests/fuzz/targets/input.h"
 
-namespace {
-
 using namespace oclc;
-
-}  // namespace
 
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t room, unsigned seed) {
   std::mt19937_64 random(seed);

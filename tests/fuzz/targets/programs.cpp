@@ -6,6 +6,7 @@
 #include "compiler/support/error.h"
 #include "frontends/pt2/import.h"
 #include "tests/fuzz/targets/input.h"
+#include "tests/support/edge_numbers.h"
 
 namespace {
 
@@ -24,7 +25,6 @@ void change(json& program, std::mt19937_64& random) {
   collect(program, all);
   json& value = *all[random() % all.size()];
   const json& other = *all[random() % all.size()];
-  const std::int64_t numbers[] = {0, 1, -1, 2, 7, 1000, INT32_MAX, INT64_MIN, INT64_MAX};
   switch (random() % 8) {
     case 0:
       value = json(other);
@@ -49,7 +49,7 @@ void change(json& program, std::mt19937_64& random) {
       }
       return;
     default:
-      if (value.is_number()) value = numbers[random() % std::size(numbers)];
+      if (value.is_number()) value = test::edge_number([&](std::uint64_t n) { return random() % n; });
   }
 }
 
