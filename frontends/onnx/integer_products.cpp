@@ -80,9 +80,10 @@ Value* difference(OpContext& c, Value* x, Value* zero, DType dtype) {
   return zero ? c.b.sub(wide, c.b.cast(zero, dtype)) : wide;
 }
 
-void require_bytes(OpContext& c, const Value* x) {
+void require_bytes(OpContext& c, const Value* x, const Value* zero) {
   if (x->type.dtype != DType::i8 && x->type.dtype != DType::u8)
     c.unsupported("integers of 8 bits", std::string(name_of(x->type.dtype)));
+  require_zero_of(c, zero, x->type.dtype);
 }
 
 std::int64_t zero_at(const std::optional<HostTensor>& zero, std::int64_t i) {
@@ -130,6 +131,11 @@ Value* channels_of_groups(OpContext& c, Value* x, std::int64_t group, std::int64
 
 }  // namespace
 
+void require_zero_of(OpContext& c, const Value* zero, DType dtype) {
+  if (zero && zero->type.dtype != dtype)
+    c.fail(fmt::format("a zero point of type {}, as its numbers are", name_of(dtype)), zero->type.text());
+}
+
 Value* of_rows(OpContext& c, Value* v, bool rows) {
   if (!v) return nullptr;
   if (v->type.elements() == Expr(1) && v->type.rank() <= 1) return c.b.reshape(v, {});
@@ -146,8 +152,8 @@ Value* per_feature(OpContext& c, Value* v, std::size_t axis, std::size_t rank) {
 
 Value* integer_product(OpContext& c, Value* a, Value* b, Value* zero_a, Value* zero_b) {
   if (a->type.rank() < 2 || b->type.rank() < 2) c.unsupported("operands of rank 2 or more", a->type.text());
-  require_bytes(c, a);
-  require_bytes(c, b);
+  require_bytes(c, a, zero_a);
+  require_bytes(c, b, zero_b);
   zero_a = of_rows(c, zero_a, true);
   zero_b = of_rows(c, zero_b, false);
   const Expr inner = a->type.shape.back();
@@ -174,8 +180,8 @@ Value* integer_convolution(OpContext& c, Value* x, Value* w, Value* zero_x, Valu
   const std::size_t rank = spatial_axes(c) + 2;
   const Window window = window_of_weights(c, w);
   const std::int64_t group = c.integer("group", 1);
-  require_bytes(c, x);
-  require_bytes(c, w);
+  require_bytes(c, x, zero_x);
+  require_bytes(c, w, zero_w);
   const Shape &sx = x->type.shape, &sw = w->type.shape;
   const Expr features = floor_div(sw[0], Expr(std::max<std::int64_t>(1, group)));
   if (group < 1 || !(sw[1] * Expr(group) == sx[1]) || !(features * Expr(group) == sw[0]))

@@ -72,5 +72,21 @@ TEST_CASE("case 48: shapes that do not broadcast") {
   CHECK_FAILS(failure_of(w), "node 'sum' (Add): wanted shapes that broadcast, found [2, 3] and [4, 3] (2 against 4)", 3);
 }
 
+TEST_CASE("A zero point is of the type of its numbers") {
+  const auto refusal = [](const std::string& op, const std::vector<std::string>& inputs) {
+    Writer w;
+    w.input("x", {1, 1, 4, 4}, TensorProto::UINT8).input("w", {1, 1, 4, 4}, TensorProto::INT8).input("u", {}, TensorProto::UINT8);
+    w.floats("scale", {}, {1}).ints("far", {}, {INT64_MAX}).output("y");
+    w.node(op, inputs, {"y"}, "n");
+    return failure_of(w);
+  };
+  const std::string wanted = "a zero point of type u8, as its numbers are, found i64[]";
+  CHECK_FAILS(refusal("ConvInteger", {"x", "w", "far"}), "node 'n' (ConvInteger): wanted " + wanted, 3);
+  CHECK_FAILS(refusal("MatMulInteger", {"x", "w", "far"}), "node 'n' (MatMulInteger): wanted " + wanted, 3);
+  CHECK_FAILS(refusal("QLinearConv", {"x", "scale", "u", "w", "scale", "far", "scale", "u"}),
+              "node 'n' (QLinearConv): wanted a zero point of type i8, as its numbers are, found i64[]", 3);
+  CHECK_FAILS(refusal("DequantizeLinear", {"x", "scale", "far"}), "node 'n' (DequantizeLinear): wanted " + wanted, 3);
+}
+
 }  // namespace
 }  // namespace oclc

@@ -136,6 +136,7 @@ Value* by_blocks(OpContext& c, Value* v, const Shape& shape, std::size_t at, std
 Outputs dequantize(OpContext& c) {
   const std::int64_t axis = c.integer("axis", 1), block = c.integer("block_size", 0);
   Value *x = c.input(0), *scale = c.input(1), *zero = c.optional_input(2);
+  require_zero_of(c, zero, x->type.dtype);
   const Shape whole = x->type.shape;
   const std::size_t at = block > 0 ? c.axis(axis, whole.size()) : 0;
   // Whole blocks are an axis of their own, so that each number stands once for its block.

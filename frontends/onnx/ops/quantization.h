@@ -11,6 +11,8 @@ Value* quantized(OpContext& c, Value* x, Value* scale, Value* zero, DType dtype,
 Value* dequantized(OpContext& c, Value* x, Value* scale, Value* zero);
 // x as integers of 8 bits with their scale and zero point, from the smallest and largest number.
 Outputs dynamically_quantized(OpContext& c, Value* x);
+// An error unless the zero point, which may be null, is of the type of what it is subtracted from.
+void require_zero_of(OpContext& c, const Value* zero, DType dtype);
 // (a - zero_a) (b - zero_b) in i32; zero points of rows of a and of columns of b, or null.
 Value* integer_product(OpContext& c, Value* a, Value* b, Value* zero_a, Value* zero_b);
 // The convolution that the node describes of (x - zero_x) with (w - zero_w), in i32; a zero point of each feature, or null.
