@@ -9,6 +9,7 @@
 
 #include "compiler/ir/strings.h"
 #include "compiler/support/error.h"
+#include "compiler/support/integer_of.h"
 #include "runtime/package/narrow.h"
 
 namespace oclc {
@@ -42,14 +43,6 @@ T load(const std::byte* p) {
 template <class T>
 void store(std::byte* p, T value) {
   std::memcpy(p, &value, sizeof value);
-}
-
-// C's conversion, made total: NaN gives 0, values outside int64 clamp before they wrap to the narrower type.
-std::int64_t to_int(double value) {
-  if (value != value) return 0;
-  if (value >= 9223372036854775808.0) return INT64_MAX;
-  if (value < -9223372036854775808.0) return INT64_MIN;
-  return static_cast<std::int64_t>(value);
 }
 
 }  // namespace
@@ -151,7 +144,7 @@ std::int64_t HostTensor::int_at(std::int64_t i) const {
     case DType::boolean:
       return load<std::uint8_t>(p) != 0;
     default:
-      return to_int(at(i));
+      return integer_of(at(i));
   }
 }
 
@@ -171,7 +164,7 @@ void HostTensor::set(std::int64_t i, double value) {
     default:
       if (is_narrow_float(dtype_))
         return store(p, package::narrow_bits(static_cast<plan::DType>(dtype_), static_cast<float>(value)));
-      return set_int(i, to_int(value));
+      return set_int(i, integer_of(value));
   }
 }
 

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <climits>
 #include <optional>
 
 #include "compiler/kernels/schedule_lines.h"
 #include "compiler/kernels/schedule_names.h"
+#include "compiler/support/integer_of.h"
 
 namespace oclc {
 namespace {
@@ -202,7 +205,8 @@ class KernelParser : private ScheduleLines {
         n.number = real(what);
     } else if (text.starts_with("stage ")) {
       n.kind = ScalarNode::Kind::reduced;
-      n.stage = static_cast<int>(real(text.substr(6)));
+      const std::int64_t stage = integer_of(real(text.substr(6)));
+      n.stage = static_cast<int>(std::clamp<std::int64_t>(stage, -1, INT_MAX));
     } else if (open == std::string_view::npos) {
       n.number = real(text);
     } else if (text[open] == '[') {

@@ -8,6 +8,7 @@
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/shape_rules.h"
+#include "compiler/support/integer_of.h"
 
 namespace oclc {
 namespace {
@@ -144,7 +145,7 @@ std::optional<Exprs> moved_content(const Node& node) {
   }
   if (type.elements().value() > 1024) return std::nullopt;
   Exprs values(static_cast<std::size_t>(type.elements().value()),
-               Expr(static_cast<std::int64_t>(node.get_or<double>("value", 0))));
+               Expr(integer_of(node.get_or<double>("value", 0))));
   visit_movement(node, shapes, {}, [&](std::int64_t i, std::size_t operand, std::int64_t at) {
     values[static_cast<std::size_t>(i)] = node.inputs[operand]->content->at(static_cast<std::size_t>(at));
   });

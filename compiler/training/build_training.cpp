@@ -5,6 +5,7 @@
 
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/gradients/autodiff.h"
+#include "compiler/support/integer_of.h"
 #include "compiler/support/nearest.h"
 #include "compiler/training/init_entry.h"
 #include "compiler/training/model_copy.h"
@@ -178,7 +179,7 @@ class TrainingBuilder {
       if (type.shape.back().is_constant()) {
         limits_.push_back({std::string(kLabels), type.shape.back().value(), {}});
         if (options_.loss.numbers.count("ignore_index"))
-          limits_.back().also.push_back(static_cast<std::int64_t>(options_.loss.get("ignore_index", 0)));
+          limits_.back().also.push_back(integer_of(options_.loss.get("ignore_index", 0)));
       }
       type.dtype = DType::i64;
       type.shape.pop_back();

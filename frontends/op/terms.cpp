@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "compiler/ops/op_list.h"
+#include "compiler/support/integer_of.h"
 #include "frontends/op/expand.h"
 #include "frontends/op/product.h"
 
@@ -47,7 +48,7 @@ Term Expansion::apply(std::string_view op, std::vector<Term> terms, const Place&
     Term result;
     result.whole = scalar.result_is_bool || (whole && scalar.on_int != nullptr);
     if (whole && scalar.on_int) {
-      const auto at = [&](std::size_t i) { return static_cast<std::int64_t>(terms[i].number); };
+      const auto at = [&](std::size_t i) { return integer_of(terms[i].number); };
       result.number = static_cast<double>(scalar.on_int(at(0), at(1), at(2)));
     } else {
       result.number = scalar.on_float(terms[0].number, terms[1].number, terms[2].number);

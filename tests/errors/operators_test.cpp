@@ -1,4 +1,5 @@
 // Operators whose attributes and operands do not fit, by numbered cases.
+#include <cmath>
 #include <functional>
 
 #include "tests/errors/import_error.h"
@@ -86,6 +87,28 @@ TEST_CASE("A zero point is of the type of its numbers") {
   CHECK_FAILS(refusal("QLinearConv", {"x", "scale", "u", "w", "scale", "far", "scale", "u"}),
               "node 'n' (QLinearConv): wanted a zero point of type i8, as its numbers are, found i64[]", 3);
   CHECK_FAILS(refusal("DequantizeLinear", {"x", "scale", "far"}), "node 'n' (DequantizeLinear): wanted " + wanted, 3);
+}
+
+TEST_CASE("Frequencies and places far outside of what integers hold are ends, and what no kernel covers is refused") {
+  Writer w(17);
+  w.ints("count", {}, {4}).ints("length", {}, {16}).ints("rate", {}, {8000}).output("y");
+  w.floats("low", {}, {0}).floats("high", {}, {3e38F});
+  w.node("MelWeightMatrix", {"count", "length", "rate", "low", "high"}, {"y"}, "n");
+  CHECK(w.refusal() == "");
+  const auto crop = [](const std::vector<float>& roi, float scale, bool antialias) {
+    Writer r(18);
+    r.input("x", {1, 1, 4, 4}).output("y").floats("roi", {2}, roi).floats("scales", {1}, {scale});
+    NodeProto& n = r.node("Resize", {"x", "roi", "scales"}, {"y"}, "n");
+    set_text(n, "mode", "linear");
+    set_text(n, "coordinate_transformation_mode", "tf_crop_and_resize");
+    set_list(n, "axes", {3});
+    set_int(n, "antialias", antialias);
+    return r;
+  };
+  CHECK(crop({1e37F, 2e37F}, 4e-37F, false).refusal() == "");
+  CHECK_FAILS(failure_of(crop({0, INFINITY}, 1, false)), "node 'n' (Resize): wanted finite numbers as roi, found inf", 3);
+  CHECK_FAILS(failure_of(crop({0, 1e9F}, 1e-9F, true)),
+              "node 'n' (Resize): wanted at most 64 elements of an axis in one sum, found 2000000058", 4);
 }
 
 }  // namespace

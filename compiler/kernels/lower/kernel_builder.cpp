@@ -13,6 +13,7 @@
 #include "compiler/ops/op_list.h"
 #include "compiler/support/error.h"
 #include "compiler/support/hash.h"
+#include "compiler/support/integer_of.h"
 
 namespace oclc {
 namespace {
@@ -349,7 +350,7 @@ Expr KernelBuilder::integer_at(const Value* value, const std::vector<Expr>& coor
     if (known_nonnegative(e) && known_less(e, bound)) return e;
   }
   if (at(raw).kind == ScalarNode::Kind::constant) {
-    const Expr e(static_cast<std::int64_t>(at(raw).number));
+    const Expr e(integer_of(at(raw).number));
     const Expr wrapped = known_nonnegative(e) ? e : e + bound;
     if (known_nonnegative(wrapped) && known_less(wrapped, bound)) return wrapped;
   }

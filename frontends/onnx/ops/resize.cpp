@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/support/integer_of.h"
 #include "frontends/onnx/table.h"
 
 namespace oclc::onnx {
@@ -45,10 +46,10 @@ double source_position(const Method& m, const AxisPlan& a, std::int64_t i) {
 
 std::int64_t nearest_index(const Method& m, double x) {
   const double low = std::floor(x);
-  if (m.nearest == "floor") return static_cast<std::int64_t>(low);
-  if (m.nearest == "ceil") return static_cast<std::int64_t>(std::ceil(x));
-  if (m.nearest == "round_prefer_floor") return static_cast<std::int64_t>(x - low <= 0.5 ? low : low + 1);
-  return static_cast<std::int64_t>(x - low < 0.5 ? low : low + 1);
+  if (m.nearest == "floor") return integer_of(low);
+  if (m.nearest == "ceil") return integer_of(std::ceil(x));
+  if (m.nearest == "round_prefer_floor") return integer_of(x - low <= 0.5 ? low : low + 1);
+  return integer_of(x - low < 0.5 ? low : low + 1);
 }
 
 double triangle(double x) { return std::max(0.0, 1 - std::fabs(x)); }
@@ -60,13 +61,16 @@ double cubic(double x, double a) {
   return 0;
 }
 
+// Places outside of the axis read its ends, however far.
+constexpr double kFarthest = 0x1p30;
+
 // taps[k][i]: the k-th element that output i reads, and its weight.
 struct Taps {
   std::vector<std::vector<std::int64_t>> index;
   std::vector<std::vector<double>> weight;
 };
 
-Taps taps_of(const Method& m, const AxisPlan& a) {
+Taps taps_of(OpContext& c, const Method& m, const AxisPlan& a) {
   const auto count = static_cast<std::size_t>(a.out);
   Taps taps;
   const auto clamped = [&](std::int64_t at) { return std::clamp<std::int64_t>(at, 0, a.in - 1); };
@@ -79,11 +83,13 @@ Taps taps_of(const Method& m, const AxisPlan& a) {
   }
   // Antialiasing widens the kernel by the factor that the axis shrinks.
   const double narrow = m.antialias ? std::min(a.scale, 1.0) : 1.0, reach = (m.mode == "linear" ? 1 : 2) / narrow;
+  if (2 * std::ceil(reach) > kMostTaps)
+    c.unsupported(fmt::format("at most {} elements of an axis in one sum", kMostTaps), fmt::format("{}", 2 * std::ceil(reach)));
   const auto width = static_cast<std::int64_t>(std::ceil(reach)) * 2;
   taps.index.assign(static_cast<std::size_t>(width), std::vector<std::int64_t>(count, 0));
   taps.weight.assign(static_cast<std::size_t>(width), std::vector<double>(count, 0));
   for (std::size_t i = 0; i < count; ++i) {
-    const double x = source_position(m, a, static_cast<std::int64_t>(i));
+    const double x = std::clamp(source_position(m, a, static_cast<std::int64_t>(i)), -kFarthest, kFarthest);
     const auto first = static_cast<std::int64_t>(std::floor(x)) - width / 2 + 1;
     double sum = 0;
     for (std::int64_t k = 0; k < width; ++k) {
@@ -103,9 +109,7 @@ Taps taps_of(const Method& m, const AxisPlan& a) {
 }
 
 Value* along_axis(OpContext& c, Value* x, const AxisPlan& a, const Method& m) {
-  const Taps taps = taps_of(m, a);
-  if (static_cast<std::int64_t>(taps.index.size()) > kMostTaps)
-    c.unsupported(fmt::format("at most {} elements of an axis in one sum", kMostTaps), std::to_string(taps.index.size()));
+  const Taps taps = taps_of(c, m, a);
   Value* result = nullptr;
   for (std::size_t k = 0; k < taps.index.size(); ++k) {
     const auto& weights = taps.weight[k];
@@ -237,7 +241,7 @@ Value* resized_axis(OpContext& c, Value* x, std::size_t axis, std::optional<doub
   if (size && *size == in && m.coordinates != "tf_crop_and_resize") return x;
   if (scale && *scale == 1 && m.coordinates != "tf_crop_and_resize") return x;
   if (!in.is_constant() && scale && *scale == std::floor(*scale) && repeats(m))
-    return repeated(c, x, axis, static_cast<std::int64_t>(*scale));
+    return repeated(c, x, axis, integer_of(*scale));
   if (!in.is_constant() || (size && !size->is_constant())) return resized_to_data(c, x, axis, scale, size, m);
   AxisPlan a{axis, in.value(), 0, 1, roi_begin, roi_end};
   if (a.in == 0) c.fail("elements along resized axes", x->type.text());
@@ -304,6 +308,8 @@ Outputs resize(OpContext& c, const Method& m, const Ints& axes, const std::vecto
   if (given != axes.size()) c.fail(fmt::format("{} scales or sizes", axes.size()), std::to_string(given));
   if (m.coordinates == "tf_crop_and_resize" && roi.size() != 2 * axes.size())
     c.fail(fmt::format("{} numbers as roi", 2 * axes.size()), std::to_string(roi.size()));
+  for (const double place : roi)
+    if (!std::isfinite(place)) c.fail("finite numbers as roi", fmt::format("{}", place));
   const std::string policy = c.text("keep_aspect_ratio_policy", "stretch");
   if (policy != "stretch" && !sizes.empty()) {
     double chosen = 0;
@@ -317,7 +323,7 @@ Outputs resize(OpContext& c, const Method& m, const Ints& axes, const std::vecto
       c.fail("keep_aspect_ratio_policy stretch, not_larger or not_smaller", printable(policy));
     for (std::size_t i = 0; i < axes.size(); ++i) {
       const auto in = static_cast<double>(x->type.shape[static_cast<std::size_t>(axes[i])].value());
-      sizes[i] = static_cast<std::int64_t>(std::floor(in * chosen + 0.5));
+      sizes[i] = integer_of(std::floor(in * chosen + 0.5));
     }
   }
   for (std::size_t i = 0; i < axes.size(); ++i) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "compiler/support/integer_of.h"
 #include "frontends/onnx/table.h"
 
 namespace oclc::onnx {
@@ -190,8 +191,8 @@ Outputs mel_weights(OpContext& c) {
   Ints corner;
   for (std::int64_t i = 0; i < count + 2; ++i) {
     const double hertz = 700 * (std::pow(10, (first + step * static_cast<double>(i)) / 2595) - 1);
-    corner.push_back(static_cast<std::int64_t>(
-        std::floor(static_cast<double>(length_expr.value() + 1) * hertz / static_cast<double>(rate))));
+    corner.push_back(
+        integer_of(std::floor((static_cast<double>(length_expr.value()) + 1) * hertz / static_cast<double>(rate))));
   }
   const auto corners = [&](std::ptrdiff_t from) {
     Value* v = c.b.ints(Ints(corner.begin() + from, corner.begin() + from + static_cast<std::ptrdiff_t>(count)));

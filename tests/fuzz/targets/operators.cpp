@@ -1,5 +1,5 @@
 // What libFuzzer calls: an operator file that is almost right is read, its operators are used once, and each is right or
-// refused with a CompileError that says where. Built by tools/fuzz_operators.
+// refused with a CompileError that says where. Run by tools/fuzz.
 //
 // A text that begins with "F " is formulas alone, one with "K " a body in OpenCL C alone, one with "S " a function of elements:
 // they get a head that names operands of many kinds.
