@@ -9,6 +9,7 @@
 #include "compiler/support/error.h"
 #include "frontends/pt2/complex.h"
 #include "frontends/pt2/table.h"
+#include "frontends/pt2/views.h"
 
 namespace oclc::pt2 {
 namespace {
@@ -133,21 +134,24 @@ class Lowering {
     if (in_place) row = in_place;
     if (!row) return;  // about sizes alone
     builder_.set_source(node.module.empty() ? node.name : node.module + "." + node.name);
-    if (gives_a_view(*row)) note_views(node);
-    AtenContext context(builder_, *row, node, {program_, values_, roots_, options_.training});
+    refresh_operands(node);
+    AtenContext context(builder_, *row, node, {program_, values_, views_.roots(), options_.training});
     const Outputs outputs = named(node, [&] { return row->read(context); });
     std::size_t next = 0;
     for_each_result(node, [&](const std::string& name) { bind(name, outputs, next++, context); });
-    if (in_place) write(node, outputs.at(0), context);
-    if (!in_place && is_view(node.target)) note_roots(node);
+    if (in_place)
+      write(node, outputs.at(0), context);
+    else
+      views_.note(node);
   }
 
   void read_complex(const ProgramNode& node) {
     const ComplexRow* row = find_complex_row(node.target);
     if (!row) return;  // about sizes alone
     builder_.set_source(node.module.empty() ? node.name : node.module + "." + node.name);
+    refresh_operands(node);
     const OpRow* real = find_row(node.target);
-    ComplexContext context(builder_, *row, real, node, {program_, values_, roots_, options_.training}, complex_);
+    ComplexContext context(builder_, *row, real, node, {program_, values_, views_.roots(), options_.training}, complex_);
     const ComplexOutputs outputs = named(node, [&] { return row->read(context); });
     std::size_t next = 0;
     for_each_result(node, [&](const std::string& name) {
@@ -168,42 +172,92 @@ class Lowering {
     }
   }
 
-  void note_roots(const ProgramNode& node) {
-    const Arg* operand = nullptr;
-    for (const auto& [name, arg] : node.arguments)
-      if (!operand && arg.is(Arg::Kind::tensor)) operand = &arg;
-    if (!operand) return;
-    const auto known = roots_.find(operand->name);
-    const std::string root = known == roots_.end() ? operand->name : known->second;
-    for (const Arg& result : node.results) {
-      if (result.is(Arg::Kind::tensor)) roots_[result.name] = root;
-      for (const Arg& item : result.items) roots_[item.name] = root;
+  // Of a view whose memory was written since it was read.
+  void refresh(const std::string& name) {
+    if (stale_.erase(name) == 0) return;
+    const Views::View& view = *views_.find(name);
+    refresh(view.of);
+    if (!view.node) {
+      values_[name] = values_.at(view.of);
+      return;
+    }
+    const OpRow& row = *find_row(view.node->target);
+    AtenContext context(builder_, row, *view.node, {program_, values_, views_.roots(), options_.training});
+    const Outputs outputs = named(*view.node, [&] { return row.read(context); });
+    std::size_t next = 0;
+    for_each_result(*view.node, [&](const std::string& result) {
+      stale_.erase(result);
+      bind(result, outputs, next++, context);
+    });
+  }
+
+  void refresh_operands(const ProgramNode& node) {
+    if (stale_.empty()) return;
+    for (const auto& [name, arg] : node.arguments) {
+      if (arg.is(Arg::Kind::tensor)) refresh(arg.name);
+      for (const Arg& item : arg.items)
+        if (item.is(Arg::Kind::tensor)) refresh(item.name);
     }
   }
 
-  // Tensors that may lie in each other's memory.
-  void note_views(const ProgramNode& node) {
-    const auto note = [&](const Arg& arg) {
-      if (arg.is(Arg::Kind::tensor)) viewed_.insert(arg.name);
-      for (const Arg& item : arg.items)
-        if (item.is(Arg::Kind::tensor)) viewed_.insert(item.name);
-    };
-    for (const auto& [name, arg] : node.arguments) note(arg);
-    for (const Arg& result : node.results) note(result);
+  // From here on the operand's name means what was written into it, and so for all that it shares memory with.
+  void write(const ProgramNode& node, Value* value, AtenContext& context) {
+    const Arg* self = context.find("self");
+    if (!self || !self->is(Arg::Kind::tensor)) context.refuse("writes into tensors", node.target);
+    const std::string root = views_.root(self->name);
+    for (const ProgramInput& input : program_.inputs)
+      if (input.name == root) refuse_write(input, context);
+    const TensorType type = values_.at(self->name)->type;
+    value = builder_.expand(builder_.cast(value, type.dtype), type.shape);
+    for_each_result(node, [&](const std::string& result) { views_.note_same(result, self->name); });
+    if (views_.uncertain(self->name)) {
+      refuse_later_uses(node, self->name, context);
+      values_[self->name] = value;
+      return;
+    }
+    std::string name = self->name;
+    while (const Views::View* view = views_.find(name)) {
+      refresh(view->of);
+      if (view->node) value = written_into(context, name, *view->node, value, values_);
+      name = view->of;
+    }
+    values_[root] = value;
+    stale_.merge(views_.of(root));
   }
 
-  // From here on the operand's name means what was written into it.
-  void write(const ProgramNode& node, Value* value, const AtenContext& context) {
-    const Arg* self = context.find("self");
-    if (!self || !self->is(Arg::Kind::tensor) || viewed_.count(self->name))
-      context.refuse("writes into tensors of which no view is taken", self ? self->name : node.target,
-                     "exported.run_decompositions() before saving writes into none");
-    for (const ProgramInput& input : program_.inputs)
-      if (input.name == self->name && input.kind == ProgramInput::Kind::user)
-        context.refuse("a program that leaves its inputs as they are", fmt::format("a write into '{}'", input.of_model),
-                       "return the new value instead");
-    Value* old = values_.at(self->name);
-    values_[self->name] = builder_.expand(builder_.cast(value, old->type.dtype), old->type.shape);
+  // What may share memory with a tensor that is written, or may not, is used no more.
+  void refuse_later_uses(const ProgramNode& node, const std::string& written, const AtenContext& context) {
+    if (last_uses_.empty()) note_last_uses();
+    std::set<std::string> others = views_.group(written);
+    for_each_result(node, [&](const std::string& result) { others.erase(result); });
+    others.erase(written);
+    for (const std::string& other : others) {
+      const auto last = last_uses_.find(other);
+      if (last != last_uses_.end() && last->second > static_cast<std::size_t>(&node - program_.nodes.data()))
+        context.refuse("writes into tensors that share memory as their program says, whatever their strides are",
+                       fmt::format("a write into '{}' and a use of '{}'", written, other),
+                       "exported.run_decompositions() before saving writes into none");
+    }
+  }
+
+  void note_last_uses() {
+    for (std::size_t i = 0; i < program_.nodes.size(); ++i)
+      for (const auto& [name, arg] : program_.nodes[i].arguments) {
+        if (arg.is(Arg::Kind::tensor)) last_uses_[arg.name] = i;
+        for (const Arg& item : arg.items) last_uses_[item.name] = i;
+      }
+    for (const ProgramOutput& output : program_.outputs) last_uses_[output.value.name] = program_.nodes.size();
+  }
+
+  // Counters may be written.
+  void refuse_write(const ProgramInput& input, const AtenContext& context) const {
+    const std::string found = fmt::format("a write into '{}'", input.of_model);
+    if (input.kind == ProgramInput::Kind::user)
+      context.refuse("a program that leaves its inputs as they are", found, "return the new value instead");
+    const auto type = program_.tensors.find(input.name);
+    if (type != program_.tensors.end() && is_float(type->second.dtype))
+      context.refuse("a program that leaves its buffers as they are", found,
+                     "give the buffer as an input and return its new value; --carry keeps it on the device between runs");
   }
 
   void bind(const std::string& name, const Outputs& outputs, std::size_t i, const AtenContext& context) {
@@ -228,6 +282,7 @@ class Lowering {
         refuse_mutation(output);
         continue;
       }
+      refresh(output.value.name);
       const auto complex = complex_.find(output.value.name);
       if (complex != complex_.end()) values_[output.value.name] = pairs_of(builder_, complex->second);
       const auto value = values_.find(output.value.name);
@@ -264,8 +319,9 @@ class Lowering {
   Builder builder_{*graph_};
   Values values_;
   Complexes complex_;
-  Roots roots_;
-  std::set<std::string> viewed_;
+  Views views_;
+  std::set<std::string> stale_;                                // views whose memory was written since
+  std::map<std::string, std::size_t, std::less<>> last_uses_;  // places of nodes; their number: an output
 };
 
 }  // namespace

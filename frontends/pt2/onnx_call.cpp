@@ -57,6 +57,9 @@ void add_attribute(oclc_onnx::NodeProto& node, const OnnxAttribute& given) {
   } else if (const auto* list = std::get_if<Ints>(&given.value)) {
     attribute.set_type(Proto::INTS);
     for (const std::int64_t v : *list) attribute.add_ints(v);
+  } else if (const auto* texts = std::get_if<std::vector<std::string>>(&given.value)) {
+    attribute.set_type(Proto::STRINGS);
+    for (const std::string& v : *texts) attribute.add_strings(v);
   } else {
     attribute.set_type(Proto::FLOATS);
     for (const double v : std::get<std::vector<double>>(given.value)) attribute.add_floats(static_cast<float>(v));

@@ -11,7 +11,7 @@ namespace oclc::pt2 {
 
 struct OnnxAttribute {
   std::string name;
-  std::variant<std::int64_t, double, std::string, Ints, std::vector<double>> value;
+  std::variant<std::int64_t, double, std::string, Ints, std::vector<double>, std::vector<std::string>> value;
 };
 
 // The outputs of ONNX's operator (of its newest version) on these values; null: an absent input. `outputs`: how many are

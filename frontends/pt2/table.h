@@ -13,12 +13,14 @@ const OpRow* find_row(std::string_view target);
 // The row of the operator of which `target` is the form that writes into its operand: of "aten.add.Tensor" for
 // "aten.add_.Tensor". Null if there is none.
 const OpRow* find_row_in_place(std::string_view target);
-// Whether the operator's result may lie in its operand's memory.
-bool gives_a_view(const OpRow& row);
-// Whether it always does.
-bool is_view(std::string_view target);
 // All names, sorted.
 std::vector<std::string_view> operators();
+
+// An operator by another name.
+struct Alias {
+  std::string_view name, as;
+};
+std::span<const Alias> aliases();
 
 // The families, one file each.
 std::span<const OpRow> pointwise_rows();
@@ -40,5 +42,9 @@ std::span<const OpRow> special_rows();
 std::span<const OpRow> padding_rows();
 std::span<const OpRow> bag_rows();
 std::span<const OpRow> bit_rows();
+std::span<const OpRow> function_rows();
+std::span<const OpRow> rearrangement_rows();
+std::span<const OpRow> product_rows();
+std::span<const OpRow> recurrent_rows();
 
 }  // namespace oclc::pt2

@@ -69,6 +69,7 @@ class Runner:
     """What runs operators beside eager PyTorch."""
 
     draws_alike = True  # its random numbers are those of torch's generator of the CPU
+    differentiates = True
 
     def place(self, op: Any, sample: Any) -> Any:
         """The sample as `run` takes it; an operator may write the one that it is given."""
@@ -171,7 +172,7 @@ def check_sample(runner: Runner, op: Any, sample: Any, differentiable: bool) -> 
 def check(runner: Runner, op: Any, dtype: torch.dtype, samples: int) -> Outcome:
     """The worst of some of the operator's samples."""
     torch.manual_seed(3)
-    differentiable = op.supports_autograd and dtype in op.supported_backward_dtypes("cpu")
+    differentiable = runner.differentiates and op.supports_autograd and dtype in op.supported_backward_dtypes("cpu")
     try:
         chosen = outcomes.spread(list(op.sample_inputs("cpu", dtype, requires_grad=differentiable)), samples)
     except Exception as error:

@@ -48,14 +48,20 @@ Outputs prelu(AtenContext& c) {
 }
 
 // scale * (x > 0 ? x : alpha * (e^(x * input_scale) - 1))
-Outputs elu(AtenContext& c) {
+Value* elu_of(AtenContext& c, double alpha, double scale, double input_scale) {
   Value* x = c.tensor("self");
-  const double scale = c.real("scale", 1);
-  Value* t = c.b.tanh(c.b.mul(c.b.min(x, like(c, x, 0)), 0.5 * c.real("input_scale", 1)));
-  Value* low = c.b.div(c.b.mul(t, 2 * c.real("alpha", 1)), c.b.sub(like(c, t, 1), t));
+  Value* t = c.b.tanh(c.b.mul(c.b.min(x, like(c, x, 0)), 0.5 * input_scale));
+  Value* low = c.b.div(c.b.mul(t, 2 * alpha), c.b.sub(like(c, t, 1), t));
   Value* y = c.b.where(c.b.call("greater", {x, like(c, x, 0)}), x, low);
-  return {scale == 1 ? y : c.b.mul(y, scale)};
+  return scale == 1 ? y : c.b.mul(y, scale);
 }
+
+Outputs elu(AtenContext& c) { return {elu_of(c, c.real("alpha", 1), c.real("scale", 1), c.real("input_scale", 1))}; }
+
+Outputs celu(AtenContext& c) { return {elu_of(c, c.real("alpha", 1), 1, 1 / c.real("alpha", 1))}; }
+
+// G. Klambauer et al., Self-Normalizing Neural Networks, 2017.
+Outputs selu(AtenContext& c) { return {elu_of(c, 1.6732632423543772, 1.0507009873554805, 1)}; }
 
 Outputs hardtanh(AtenContext& c) {
   Value* x = c.tensor("self");
@@ -147,6 +153,8 @@ constexpr OpRow kActivationRows[] = {
     {"aten.prelu.default", prelu},
     {"aten._prelu_kernel.default", prelu},
     {"aten.elu.default", elu},
+    {"aten.celu.default", celu},
+    {"aten.selu.default", selu},
     {"aten.hardtanh.default", hardtanh},
     {"aten.relu6.default", hardtanh, "six"},
     {"aten.hardtanh_backward.default", hardtanh_backward},

@@ -34,6 +34,33 @@ Outputs iota(AtenContext& c) {
   return {c.b.iota(type.shape, 0, type.dtype, c.size("start", Expr(0)), c.size("step", Expr(1)))};
 }
 
+// From start to end in steps that are equal, counted from the nearer end as torch does.
+Value* evenly_spaced(AtenContext& c) {
+  const TensorType& type = c.result();
+  const DType dtype = is_float(type.dtype) && type.dtype != DType::f64 ? DType::f32 : DType::f64;
+  const Expr count = type.shape.at(0);
+  Value *start = c.operand("start", dtype), *end = c.operand("end", dtype);
+  if (count == Expr(1)) return c.b.expand(start, type.shape);
+  Value* steps = c.b.cast(c.b.exprs({count - 1}, {}), dtype);
+  Value *step = c.b.div(c.b.sub(end, start), steps), *i = c.b.cast(c.b.iota(type.shape, 0, DType::i64), dtype);
+  Value* near = c.b.call("less", {i, c.b.mul(steps, 0.5)});
+  Value* behind = c.b.sub(end, c.b.mul(step, c.b.sub(steps, i)));
+  return c.b.where(near, c.b.add(start, c.b.mul(step, i)), behind);
+}
+
+Outputs linspace(AtenContext& c) { return {c.b.cast(evenly_spaced(c), c.result().dtype)}; }
+
+Outputs logspace(AtenContext& c) {
+  Value* exponents = evenly_spaced(c);
+  return {c.b.cast(c.b.pow(c.b.scalar(exponents->type.dtype, c.real("base", 10)), exponents), c.result().dtype)};
+}
+
+Outputs eye(AtenContext& c) {
+  const TensorType& type = c.result();
+  Value *row = c.b.iota({type.shape[0], Expr(1)}, 0, DType::i64), *column = c.b.iota({Expr(1), type.shape[1]}, 1, DType::i64);
+  return {c.b.cast(c.b.call("equal", {row, column}), type.dtype)};
+}
+
 Outputs copy(AtenContext& c) { return {c.b.expand(c.b.cast(c.tensor("src"), c.result().dtype), c.result().shape)}; }
 
 Value* triangle(AtenContext& c, Value* x, bool upper) {
@@ -71,6 +98,18 @@ constexpr OpRow kCreationRows[] = {
     {"aten.arange.start", arange},
     {"aten.arange.start_step", arange},
     {"prims.iota.default", iota},
+    {"aten.linspace.default", linspace},
+    {"aten.linspace.Tensor_Tensor", linspace},
+    {"aten.linspace.Tensor_Scalar", linspace},
+    {"aten.linspace.Scalar_Tensor", linspace},
+    {"aten.logspace.default", logspace},
+    {"aten.logspace.Tensor_Tensor", logspace},
+    {"aten.logspace.Tensor_Scalar", logspace},
+    {"aten.logspace.Scalar_Tensor", logspace},
+    {"aten.eye.default", eye},
+    {"aten.eye.m", eye},
+    {"aten.zero.default", zeros},
+    {"aten.empty_permuted.default", zeros},
     {"aten.copy.default", copy},
     {"aten.tril.default", triangular, "lower"},
     {"aten.triu.default", triangular, "upper"},

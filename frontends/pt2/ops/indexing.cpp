@@ -302,6 +302,8 @@ Outputs sort(AtenContext& c) {
   return top(c, x->type.shape[static_cast<std::size_t>(c.axis(c.integer("dim", -1), x->type.rank()))], c.flag("descending"));
 }
 
+Outputs places_of_sorted(AtenContext& c) { return {sort(c).at(1)}; }
+
 constexpr OpRow kIndexingRows[] = {
     {"aten.gather.default", gather},
     {"aten.index_select.default", index_select},
@@ -325,6 +327,8 @@ constexpr OpRow kIndexingRows[] = {
     {"aten.topk.default", topk},
     {"aten.sort.default", sort},
     {"aten.sort.stable", sort},
+    {"aten.argsort.default", places_of_sorted},
+    {"aten.argsort.stable", places_of_sorted},
 };
 
 }  // namespace

@@ -66,6 +66,11 @@ Outputs sorted(AtenContext& c, Value* x, std::int64_t axis) {
                    {{"axis", axis}, {"largest", std::int64_t{0}}}, 2);
 }
 
+Outputs sorted_rows(AtenContext& c) {
+  Value* x = c.tensor("self");
+  return {x->type.rank() == 0 ? x : sorted(c, x, 0)[0]};
+}
+
 Value* without(AtenContext& c, Value* x, std::int64_t axis) {
   Shape shape = x->type.shape;
   shape.erase(shape.begin() + axis);
@@ -211,6 +216,7 @@ constexpr OpRow kOrderRows[] = {
     {"aten.median.dim", median},
     {"aten.nanmedian.default", median, "nan"},
     {"aten.nanmedian.dim", median, "nan"},
+    {"aten.msort.default", sorted_rows},
     {"aten.searchsorted.Tensor", search},
     {"aten.searchsorted.Scalar", search},
     {"aten.bucketize.Tensor", bucket},

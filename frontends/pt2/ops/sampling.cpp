@@ -4,6 +4,7 @@
 
 #include "frontends/pt2/axis_product.h"
 #include "frontends/pt2/gradient.h"
+#include "frontends/pt2/norms.h"
 #include "frontends/pt2/onnx_call.h"
 #include "frontends/pt2/table.h"
 
@@ -119,18 +120,6 @@ Outputs grid_sample_backward(AtenContext& c) {
                       [&](const std::vector<Value*>& own) { return sampled(c, own[0], own[1]); });
 }
 
-// The p-norms of differences along their last axis.
-Value* norms(AtenContext& c, Value* apart, double p) {
-  Value* d = c.b.unary("abs", apart);
-  const auto last = static_cast<std::int64_t>(d->type.rank()) - 1;
-  const auto sum = [&](Value* v) { return c.b.reduce("reduce_sum", v, {last}, false); };
-  if (p == 2) return c.b.norm_root(sum(c.b.mul(d, d)), 2);
-  if (p == 1) return sum(d);
-  if (p == 0) return sum(c.b.cast(c.b.call("greater", {d, c.b.scalar(d->type.dtype, 0)}), d->type.dtype));
-  if (p > 1e30) return c.b.reduce("reduce_max", d, {last}, false);
-  return c.b.norm_root(sum(c.b.pow(d, c.b.scalar(d->type.dtype, p))), p);
-}
-
 // x[.., P, D] and y[.., R, D]: [.., P, R]. By products where p is 2 would lose digits of near points: by differences.
 Value* between(AtenContext& c, Value* x, Value* y) {
   const auto apart = [&](Value* v, std::size_t behind) {
@@ -138,7 +127,7 @@ Value* between(AtenContext& c, Value* x, Value* y) {
     shape.insert(shape.end() - static_cast<std::ptrdiff_t>(behind), Expr(1));
     return c.b.reshape(v, std::move(shape));
   };
-  return norms(c, c.b.sub(apart(x, 1), apart(y, 2)), c.real("p"));
+  return norms(c, c.b.sub(apart(x, 1), apart(y, 2)), c.real("p", 2));
 }
 
 Outputs distances(AtenContext& c) { return {between(c, c.tensor("x1"), c.tensor("x2"))}; }
@@ -182,6 +171,31 @@ Outputs fold(AtenContext& c) {
   return {c.b.reshape(y, c.result().shape)};
 }
 
+// Positions [taps, windows] that windows along an axis of this size read, of padded elements.
+Value* window_places(AtenContext& c, const Expr& size, std::int64_t taps, std::int64_t dilation, std::int64_t stride) {
+  const Expr count = floor_div(size - (dilation * (taps - 1) + 1), Expr(stride)) + 1;
+  Value* tap = c.b.iota({Expr(taps), Expr(1)}, 0, DType::i64, Expr(0), Expr(dilation));
+  return c.b.add(tap, c.b.iota({Expr(1), count}, 1, DType::i64, Expr(0), Expr(stride)));
+}
+
+// Windows of a plane as columns.
+Outputs windows_as_columns(AtenContext& c) {
+  Value* x = c.tensor("self");
+  const auto first = static_cast<std::int64_t>(x->type.rank()) - 2;
+  const Ints kernel = c.repeated("kernel_size", 2, 1), dilation = c.repeated("dilation", 2, 1),
+             padding = c.repeated("padding", 2, 0), stride = c.repeated("stride", 2, 1);
+  std::vector<Expr> beside(x->type.rank(), Expr(0));
+  for (std::size_t i = 0; i < 2; ++i) beside[beside.size() - 2 + i] = padding[i];
+  if (padding[0] > 0 || padding[1] > 0) x = c.b.pad(x, beside, beside);
+  const Expr rows = x->type.shape[static_cast<std::size_t>(first)], columns = x->type.shape.back();
+  x = c.b.gather(x, window_places(c, rows, kernel[0], dilation[0], stride[0]), first);  // [.., taps, windows, columns]
+  x = c.b.gather(x, window_places(c, columns, kernel[1], dilation[1], stride[1]), first + 2);
+  Ints perm;
+  for (std::int64_t i = 0; i < first + 4; ++i) perm.push_back(i);
+  std::swap(perm[perm.size() - 3], perm[perm.size() - 2]);
+  return {c.b.reshape(c.b.transpose(x, perm), c.result().shape)};
+}
+
 Outputs pixel_shuffle(AtenContext& c) {
   Value* x = c.tensor("self");
   const std::int64_t r = c.integer("upscale_factor");
@@ -205,6 +219,9 @@ constexpr OpRow kSamplingRows[] = {
     {"aten.upsample_trilinear3d.vec", resize, "linear"},
     {"aten.upsample_bicubic2d.vec", resize, "cubic"},
     {"aten.upsample_bicubic2d.default", resize, "cubic"},
+    {"aten._upsample_nearest_exact1d.vec", resize, "nearest_exact"},
+    {"aten._upsample_nearest_exact2d.vec", resize, "nearest_exact"},
+    {"aten._upsample_nearest_exact3d.vec", resize, "nearest_exact"},
     {"aten.upsample_nearest2d_backward.default", resize_backward, "nearest"},
     {"aten.upsample_nearest1d_backward.default", resize_backward, "nearest"},
     {"aten.upsample_nearest3d_backward.default", resize_backward, "nearest"},
@@ -229,6 +246,7 @@ constexpr OpRow kSamplingRows[] = {
     {"aten._pdist_forward.default", pair_distances},
     {"aten._pdist_backward.default", pair_distances_backward},
     {"aten.col2im.default", fold},
+    {"aten.im2col.default", windows_as_columns},
     {"aten.pixel_shuffle.default", pixel_shuffle},
 };
 

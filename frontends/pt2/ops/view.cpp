@@ -1,8 +1,8 @@
 // Views, and what moves elements without computing. Shapes are those that torch found.
 #include <algorithm>
-#include <numeric>
 
 #include "compiler/ops/shape_rules.h"
+#include "frontends/pt2/axes.h"
 #include "frontends/pt2/onnx_call.h"
 #include "frontends/pt2/table.h"
 
@@ -27,16 +27,6 @@ Outputs broadcast_into(AtenContext& c) {
 
 Outputs expand(AtenContext& c) { return {c.b.expand(c.tensor("self"), c.result().shape)}; }
 
-Ints all_axes(std::size_t rank) {
-  Ints perm(rank);
-  std::iota(perm.begin(), perm.end(), 0);
-  return perm;
-}
-
-Value* reordered(AtenContext& c, Value* x, const Ints& perm) {
-  return std::is_sorted(perm.begin(), perm.end()) ? x : c.b.transpose(x, perm);
-}
-
 Outputs permute(AtenContext& c) {
   Value* x = operand(c);
   Ints perm = c.integers(c.has("permutation") ? "permutation" : "dims");
@@ -50,8 +40,10 @@ Outputs transpose(AtenContext& c) {
   Ints perm = all_axes(rank);
   if (rank < 2) return {x};
   const bool matrix = c.core() == "t";
-  const std::int64_t first = matrix ? 0 : c.axis(c.integer("dim0"), rank),
-                     second = matrix ? 1 : c.axis(c.integer("dim1"), rank);
+  const auto axis = [&](const char* name, const char* of_swapaxes) {
+    return c.axis(c.integer(c.has(name) ? name : of_swapaxes), rank);
+  };
+  const std::int64_t first = matrix ? 0 : axis("dim0", "axis0"), second = matrix ? 1 : axis("dim1", "axis1");
   std::swap(perm[static_cast<std::size_t>(first)], perm[static_cast<std::size_t>(second)]);
   return {reordered(c, x, perm)};
 }
@@ -149,16 +141,9 @@ Outputs stack(AtenContext& c) {
 
 Outputs flip(AtenContext& c) {
   Value* x = operand(c);
-  const std::size_t rank = x->type.rank();
-  std::vector<Expr> starts(rank, Expr(0));
-  Ints steps(rank, 1);
-  for (const std::int64_t given : c.integers("dims")) {
-    const auto a = static_cast<std::size_t>(c.axis(given, rank));
-    if (rank == 0) return {x};
-    starts[a] = x->type.shape[a] - 1;
-    steps[a] = -1;
-  }
-  return {c.b.slice(x, starts, x->type.shape, steps)};
+  Ints axes = c.integers("dims");
+  for (std::int64_t& axis : axes) axis = c.axis(axis, x->type.rank());
+  return {flipped(c, x, axes)};
 }
 
 Outputs roll(AtenContext& c) {
@@ -185,7 +170,8 @@ Outputs roll(AtenContext& c) {
 // [a, b] as [r, a, s, b] as [r a, s b].
 Outputs repeat(AtenContext& c) {
   Value* x = c.tensor("self");
-  const Shape repeats = c.sizes("repeats");
+  Shape repeats = c.sizes(c.has("repeats") ? "repeats" : "dims");
+  while (repeats.size() < x->type.rank()) repeats.insert(repeats.begin(), Expr(1));
   const std::size_t added = repeats.size() - x->type.rank();
   Shape apart, wide;
   for (std::size_t i = 0; i < repeats.size(); ++i) {
@@ -310,6 +296,7 @@ constexpr OpRow kViewRows[] = {
     {"aten.flip.default", flip},
     {"aten.roll.default", roll},
     {"aten.repeat.default", repeat},
+    {"aten.tile.default", repeat},
     {"aten.diagonal.default", diagonal},
     {"aten.unfold.default", unfold},
     {"aten.slice_scatter.default", write_slice, "slice"},

@@ -1,0 +1,190 @@
+"""Programs as torch.export writes them, composite operators and writes into views included."""
+
+from __future__ import annotations
+
+import pathlib
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import oclc
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("expecttest")
+
+import exported  # noqa: E402
+import op_samples  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.utils import _pytree as pytree  # noqa: E402
+
+
+def results(model: nn.Module, example: tuple[Any, ...], path: pathlib.Path, **keywords: Any) -> list[Any]:
+    torch.export.save(torch.export.export(model, example, **keywords), path)
+    found = oclc.compile(path, device="cpu").session("cpu")(*example)
+    return list(found) if isinstance(found, (list, tuple)) else [found]
+
+
+def check(model: nn.Module, example: tuple[Any, ...], path: pathlib.Path) -> None:
+    found, expected = results(model, example, path), pytree.tree_leaves(model(*example))
+    assert len(found) == len(expected)
+    for f, e in zip(found, expected, strict=True):
+        np.testing.assert_allclose(f, e.detach().numpy(), rtol=1e-5, atol=1e-5)
+
+
+class Function(nn.Module):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *x: torch.Tensor) -> Any:
+        return self.function(*x)
+
+
+def rows_and_columns(x: torch.Tensor) -> Any:
+    y = torch.zeros(3, 6)
+    y[1] = x[0]
+    y[:, 2:4] = 7
+    y[0, 1] += x[1, 1]
+    return y
+
+
+def views_of_views(x: torch.Tensor) -> Any:
+    y = x.clone()
+    v, w = y[:, 1:], y.t()
+    v.mul_(2)
+    w[0] = 5
+    return y, v, w
+
+
+def other_shapes(x: torch.Tensor) -> Any:
+    y = x.clone()
+    z = y.view(-1)
+    z[3:9] = 0
+    u = y.unsqueeze(0)
+    u.add_(1)
+    return y * 2, z, u
+
+
+def pieces(x: torch.Tensor) -> Any:
+    y = x * 1
+    p, q = y.chunk(2, 1)
+    p.fill_(3)
+    q.sub_(p)
+    return y, p
+
+
+def window_mask(x: torch.Tensor) -> Any:
+    m = torch.zeros(8, 8)
+    cuts = (slice(0, -4), slice(-4, -2), slice(-2, None))
+    for i, rows in enumerate(cuts):
+        for j, columns in enumerate(cuts):
+            m[rows, columns] = i * 3 + j
+    m = m.view(2, 4, 2, 4).permute(0, 2, 1, 3).reshape(4, 16)
+    return m.unsqueeze(1) - m.unsqueeze(2) + x.sum()
+
+
+def diagonals(x: torch.Tensor) -> Any:
+    y = x.clone()
+    torch.diagonal(y).zero_()
+    y[..., -1].mul_(y[..., 0])
+    return y
+
+
+def permuted(x: torch.Tensor) -> Any:
+    y = x + 0
+    y.t()[1:3] = x.t()[0:2]
+    y[::2].neg_()
+    return y
+
+
+@pytest.mark.parametrize("function", [rows_and_columns, views_of_views, other_shapes, pieces, window_mask, diagonals, permuted])
+def test_writes_into_views_are_seen_by_all_that_share_memory(function: Any, tmp_path: pathlib.Path) -> None:
+    torch.manual_seed(1)
+    check(Function(function), (torch.randn(3, 6),), tmp_path / "m.pt2")
+
+
+def test_what_a_program_may_not_write_is_said(tmp_path: pathlib.Path) -> None:
+    class Cache(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("cache", torch.zeros(4, 3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.cache[1:2] = x
+            return self.cache.sum(0)
+
+    def maybe(x: torch.Tensor) -> torch.Tensor:
+        y = x * 2
+        y.reshape(-1)[0] = 1
+        return y
+
+    def alone(x: torch.Tensor) -> torch.Tensor:
+        y = (x * 2).flatten()
+        return y.relu_().add_(1)
+
+    def wanted(model: nn.Module, text: str) -> None:
+        with pytest.raises(oclc.CompileError, match=text):
+            results(model, (torch.randn(1, 3),), tmp_path / "m.pt2")
+
+    wanted(Cache(), r"a program that leaves its buffers as they are, found a write into 'cache'; give the buffer as an input and return")
+    wanted(Function(lambda x: x[:, 1:].add_(1)), r"a program that leaves its inputs as they are, found a write into")
+    wanted(Function(maybe), r"writes into tensors that share memory as their program says, whatever their strides are, found a write")
+    check(Function(alone), (torch.randn(1, 3),), tmp_path / "m.pt2")
+
+
+@pytest.mark.parametrize("layer", ["LSTM", "GRU", "RNN"])
+@pytest.mark.parametrize(
+    ("layers", "both_ways", "batch_first", "bias"), [(1, False, False, True), (2, True, True, True), (2, False, True, False)]
+)
+def test_recurrent_layers_are_read_whole(
+    layer: str, layers: int, both_ways: bool, batch_first: bool, bias: bool, tmp_path: pathlib.Path
+) -> None:
+    torch.manual_seed(1)
+    options = {"nonlinearity": "relu"} if layer == "RNN" and layers == 2 else {}
+    model = getattr(nn, layer)(
+        5, 7, num_layers=layers, bidirectional=both_ways, batch_first=batch_first, bias=bias, **options
+    ).eval()
+    for x in (torch.randn(4, 3, 5), torch.randn(4, 5)):
+        check(model, (x,), tmp_path / "m.pt2")
+    cell = getattr(nn, layer + "Cell")(5, 7).eval()
+    for x in (torch.randn(3, 5), torch.randn(5)):
+        check(cell, (x,), tmp_path / "c.pt2")
+
+
+def test_a_recurrent_layer_of_any_batch(tmp_path: pathlib.Path) -> None:
+    model = nn.GRU(5, 7, batch_first=True).eval()
+    batch = torch.export.Dim("batch", max=16)
+    torch.export.save(torch.export.export(model, (torch.randn(2, 6, 5),), dynamic_shapes=({0: batch},)), tmp_path / "m.pt2")
+    session = oclc.compile(tmp_path / "m.pt2", device="cpu").session("cpu")
+    for n in (1, 4):
+        x = torch.randn(n, 6, 5)
+        for found, expected in zip(session(x), model(x), strict=True):
+            np.testing.assert_allclose(found, expected.detach().numpy(), rtol=1e-5, atol=1e-5)
+
+
+# Operators that only programs that are not decomposed have.
+COMPOSITES = [
+    "addr", "argsort", "atleast_2d", "bilinear", "block_diag", "broadcast_tensors", "cdist", "column_stack", "count_nonzero", "cross",
+    "cumulative_trapezoid", "diag", "diag_embed", "diff", "dist", "dsplit", "dstack", "einsum", "eye", "float_power", "frac", "heaviside",
+    "hsplit", "index_copy", "index_fill", "inner", "isclose", "kron", "linalg.cross", "linalg.matrix_norm", "linalg.multi_dot",
+    "linalg.norm", "linspace", "logaddexp", "logaddexp2", "logspace", "meshgrid", "movedim", "nan_to_num", "nanmean", "nansum",
+    "nn.functional.bilinear", "nn.functional.celu", "nn.functional.channel_shuffle", "nn.functional.cosine_embedding_loss",
+    "nn.functional.cosine_similarity", "nn.functional.glu", "nn.functional.hinge_embedding_loss", "nn.functional.kl_div",
+    "nn.functional.pad", "nn.functional.pairwise_distance", "nn.functional.pixel_unshuffle", "nn.functional.poisson_nll_loss",
+    "nn.functional.selu", "nn.functional.soft_margin_loss", "nn.functional.softshrink", "nn.functional.triplet_margin_loss",
+    "nn.functional.unfold", "norm", "outer", "repeat_interleave", "rot90", "sinc", "square", "std_mean", "take_along_dim",
+    "tensor_split", "tensordot", "tile", "trace", "trapezoid", "var_mean", "vstack", "xlogy",
+]  # fmt: skip
+
+
+def chosen() -> list[Any]:
+    ops = [op for op in op_samples.operators(torch.float32) if op.name in COMPOSITES]
+    return random.Random(7).sample(ops, 24)
+
+
+@pytest.mark.parametrize("op", [pytest.param(op, id=op_samples.name_of(op)) for op in chosen()])
+def test_a_composite_operator_equals_eager(op: Any) -> None:
+    outcome = op_samples.check(exported.Exported(), op, torch.float32, samples=2)
+    assert outcome.kind == "passed", outcome.reason
