@@ -154,6 +154,8 @@ const ComplexRow* find_complex_row(std::string_view target) {
   for (const std::span<const ComplexRow> family : {complex_rows(), fourier_rows()})
     for (const ComplexRow& row : family)
       if (row.op == target) return &row;
+  for (const Alias& alias : aliases())
+    if (alias.name == target) return find_complex_row(alias.as);
   return nullptr;
 }
 

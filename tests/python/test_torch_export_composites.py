@@ -164,10 +164,29 @@ def test_a_recurrent_layer_of_any_batch(tmp_path: pathlib.Path) -> None:
             np.testing.assert_allclose(found, expected.detach().numpy(), rtol=1e-5, atol=1e-5)
 
 
+class Spectrum(nn.Module):
+    """Frames of a signal, their magnitudes, and the signal again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("window", torch.hann_window(64))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        z = torch.stft(x, 64, 16, window=self.window, return_complex=True)
+        y = torch.istft(z * 0.5, 64, 16, window=self.window, length=x.shape[-1])
+        return z.abs(), y, torch.fft.irfft(torch.fft.rfft(x, norm="ortho") * 2j, n=400)
+
+
+def test_a_signal_becomes_frames_and_frames_a_signal(tmp_path: pathlib.Path) -> None:
+    torch.manual_seed(1)
+    check(Spectrum(), (torch.randn(2, 500),), tmp_path / "m.pt2")
+
+
 # Operators that only programs that are not decomposed have.
 COMPOSITES = [
     "addr", "argsort", "atleast_2d", "bilinear", "block_diag", "broadcast_tensors", "cdist", "column_stack", "count_nonzero", "cross",
-    "cumulative_trapezoid", "diag", "diag_embed", "diff", "dist", "dsplit", "dstack", "einsum", "eye", "float_power", "frac", "heaviside",
+    "cumulative_trapezoid", "diag", "diag_embed", "diff", "dist", "dsplit", "dstack", "einsum", "eye", "fft.fft", "fft.fftshift", "fft.ihfft2", "fft.rfftn",
+    "float_power", "frac", "heaviside",
     "hsplit", "index_copy", "index_fill", "inner", "isclose", "kron", "linalg.cross", "linalg.matrix_norm", "linalg.multi_dot",
     "linalg.norm", "linspace", "logaddexp", "logaddexp2", "logspace", "meshgrid", "movedim", "nan_to_num", "nanmean", "nansum",
     "nn.functional.bilinear", "nn.functional.celu", "nn.functional.channel_shuffle", "nn.functional.cosine_embedding_loss",

@@ -148,6 +148,7 @@ constexpr OpRow kLinearRows[] = {
     {"aten.matmul.default", mm, "other"},
     {"aten.mv.default", mm, "vec"},
     {"aten.dot.default", mm, "tensor"},
+    {"aten.vdot.default", mm, "other"},
     {"aten.addmm.default", added, "mat1"},
     {"aten.baddbmm.default", added, "batch1"},
     {"aten.addbmm.default", added, "batch1"},

@@ -207,6 +207,17 @@ Outputs rotate(AtenContext& c) {
   return {c.b.transpose(flipped(c, x, {dims[turns == 1 ? 1 : 0]}), perm)};
 }
 
+// The element of frequency 0 in the middle, or back at the begin.
+Outputs shift_frequencies(AtenContext& c) {
+  Value* x = c.tensor("self");
+  for (const std::int64_t axis : c.axes("dim", x->type.rank())) {
+    const Expr& size = x->type.shape[place(axis)];
+    const Expr half = floor_div(size, Expr(2)), first = c.core() == "back" ? half : size - half;
+    x = c.b.concat({c.b.slice_axis(x, axis, first, size - first), c.b.slice_axis(x, axis, Expr(0), first)}, axis);
+  }
+  return {x};
+}
+
 // [N, groups * n, ..] as [N, n * groups, ..].
 Outputs shuffle_channels(AtenContext& c) {
   Value* x = c.tensor("self");
@@ -327,6 +338,8 @@ constexpr OpRow kRearrangementRows[] = {
     {"aten.fliplr.default", flip_matrix, "columns"},
     {"aten.flipud.default", flip_matrix, "rows"},
     {"aten.rot90.default", rotate},
+    {"aten.fft_fftshift.default", shift_frequencies},
+    {"aten.fft_ifftshift.default", shift_frequencies, "back"},
     {"aten.channel_shuffle.default", shuffle_channels},
     {"aten.native_channel_shuffle.default", shuffle_channels},
     {"aten.pixel_unshuffle.default", pixel_unshuffle},
