@@ -144,8 +144,7 @@ std::optional<Exprs> moved_content(const Node& node) {
     shapes.push_back(bind_shape(input->type.shape, {}));
   }
   if (type.elements().value() > 1024) return std::nullopt;
-  Exprs values(static_cast<std::size_t>(type.elements().value()),
-               Expr(integer_of(node.get_or<double>("value", 0))));
+  Exprs values(static_cast<std::size_t>(type.elements().value()), Expr(integer_of(node.get_or<double>("value", 0))));
   visit_movement(node, shapes, {}, [&](std::int64_t i, std::size_t operand, std::int64_t at) {
     values[static_cast<std::size_t>(i)] = node.inputs[operand]->content->at(static_cast<std::size_t>(at));
   });

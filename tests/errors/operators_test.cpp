@@ -76,7 +76,9 @@ TEST_CASE("case 48: shapes that do not broadcast") {
 TEST_CASE("A zero point is of the type of its numbers") {
   const auto refusal = [](const std::string& op, const std::vector<std::string>& inputs) {
     Writer w;
-    w.input("x", {1, 1, 4, 4}, TensorProto::UINT8).input("w", {1, 1, 4, 4}, TensorProto::INT8).input("u", {}, TensorProto::UINT8);
+    w.input("x", {1, 1, 4, 4}, TensorProto::UINT8)
+        .input("w", {1, 1, 4, 4}, TensorProto::INT8)
+        .input("u", {}, TensorProto::UINT8);
     w.floats("scale", {}, {1}).ints("far", {}, {INT64_MAX}).output("y");
     w.node(op, inputs, {"y"}, "n");
     return failure_of(w);

@@ -240,8 +240,7 @@ Value* resized_axis(OpContext& c, Value* x, std::size_t axis, std::optional<doub
   const Expr& in = x->type.shape[axis];
   if (size && *size == in && m.coordinates != "tf_crop_and_resize") return x;
   if (scale && *scale == 1 && m.coordinates != "tf_crop_and_resize") return x;
-  if (!in.is_constant() && scale && *scale == std::floor(*scale) && repeats(m))
-    return repeated(c, x, axis, integer_of(*scale));
+  if (!in.is_constant() && scale && *scale == std::floor(*scale) && repeats(m)) return repeated(c, x, axis, integer_of(*scale));
   if (!in.is_constant() || (size && !size->is_constant())) return resized_to_data(c, x, axis, scale, size, m);
   AxisPlan a{axis, in.value(), 0, 1, roi_begin, roi_end};
   if (a.in == 0) c.fail("elements along resized axes", x->type.text());
