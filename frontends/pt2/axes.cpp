@@ -27,4 +27,19 @@ Value* flipped(AtenContext& c, Value* x, const Ints& axes) {
   return c.b.slice(x, starts, x->type.shape, steps);
 }
 
+Value* window_places(AtenContext& c, const Expr& count, const Expr& size, const Expr& step) {
+  return c.b.add(c.b.iota({count, Expr(1)}, 0, DType::i64, Expr(0), step), c.b.iota({Expr(1), size}, 1, DType::i64));
+}
+
+Value* diagonal_elements(AtenContext& c, Value* x, std::int64_t offset, const Expr& count) {
+  const Shape& s = x->type.shape;
+  const Expr rows = s[s.size() - 2], columns = s.back();
+  const Expr start = offset >= 0 ? Expr(offset) : Expr(-offset) * columns;
+  Shape flat(s.begin(), s.end() - 2);
+  flat.push_back(rows * columns);
+  const auto axis = static_cast<std::int64_t>(flat.size()) - 1;
+  Value* places = c.b.iota({count}, 0, DType::i64, start, columns + 1);
+  return c.b.gather(c.b.reshape(x, flat), places, axis);
+}
+
 }  // namespace oclc::pt2

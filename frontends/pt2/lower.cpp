@@ -136,13 +136,18 @@ class Lowering {
     builder_.set_source(node.module.empty() ? node.name : node.module + "." + node.name);
     refresh_operands(node);
     AtenContext context(builder_, *row, node, {program_, values_, views_.roots(), options_.training});
-    const Outputs outputs = named(node, [&] { return row->read(context); });
-    std::size_t next = 0;
-    for_each_result(node, [&](const std::string& name) { bind(name, outputs, next++, context); });
+    const Outputs outputs = read_bound(*row, node, context);
     if (in_place)
       write(node, outputs.at(0), context);
     else
       views_.note(node);
+  }
+
+  Outputs read_bound(const OpRow& row, const ProgramNode& node, AtenContext& context) {
+    Outputs outputs = named(node, [&] { return row.read(context); });
+    std::size_t next = 0;
+    for_each_result(node, [&](const std::string& name) { bind(name, outputs, next++, context); });
+    return outputs;
   }
 
   void read_complex(const ProgramNode& node) {
@@ -183,21 +188,13 @@ class Lowering {
     }
     const OpRow& row = *find_row(view.node->target);
     AtenContext context(builder_, row, *view.node, {program_, values_, views_.roots(), options_.training});
-    const Outputs outputs = named(*view.node, [&] { return row.read(context); });
-    std::size_t next = 0;
-    for_each_result(*view.node, [&](const std::string& result) {
-      stale_.erase(result);
-      bind(result, outputs, next++, context);
-    });
+    read_bound(row, *view.node, context);
+    for_each_result(*view.node, [&](const std::string& result) { stale_.erase(result); });
   }
 
   void refresh_operands(const ProgramNode& node) {
     if (stale_.empty()) return;
-    for (const auto& [name, arg] : node.arguments) {
-      if (arg.is(Arg::Kind::tensor)) refresh(arg.name);
-      for (const Arg& item : arg.items)
-        if (item.is(Arg::Kind::tensor)) refresh(item.name);
-    }
+    for (const auto& [name, arg] : node.arguments) for_each_tensor(arg, [&](const std::string& tensor) { refresh(tensor); });
   }
 
   // From here on the operand's name means what was written into it, and so for all that it shares memory with.
@@ -222,7 +219,9 @@ class Lowering {
       name = view->of;
     }
     values_[root] = value;
-    stale_.merge(views_.of(root));
+    std::set<std::string> views = views_.group(root);
+    views.erase(root);
+    stale_.merge(views);
   }
 
   // What may share memory with a tensor that is written, or may not, is used no more.
@@ -242,10 +241,8 @@ class Lowering {
 
   void note_last_uses() {
     for (std::size_t i = 0; i < program_.nodes.size(); ++i)
-      for (const auto& [name, arg] : program_.nodes[i].arguments) {
-        if (arg.is(Arg::Kind::tensor)) last_uses_[arg.name] = i;
-        for (const Arg& item : arg.items) last_uses_[item.name] = i;
-      }
+      for (const auto& [name, arg] : program_.nodes[i].arguments)
+        for_each_tensor(arg, [&](const std::string& tensor) { last_uses_[tensor] = i; });
     for (const ProgramOutput& output : program_.outputs) last_uses_[output.value.name] = program_.nodes.size();
   }
 

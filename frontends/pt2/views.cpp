@@ -122,13 +122,6 @@ constexpr std::pair<std::string_view, std::string_view> kScatters[] = {
     {"aten.as_strided.default", "aten.as_strided_scatter.default"},
 };
 
-template <class Visit>
-void for_each_tensor(const Arg& arg, Visit&& visit) {
-  if (arg.is(Arg::Kind::tensor)) visit(arg.name);
-  for (const Arg& item : arg.items)
-    if (item.is(Arg::Kind::tensor)) visit(item.name);
-}
-
 std::string first_tensor(const ProgramNode& node) {
   for (const auto& [name, arg] : node.arguments)
     if (arg.is(Arg::Kind::tensor)) return arg.name;
@@ -137,10 +130,8 @@ std::string first_tensor(const ProgramNode& node) {
 
 }  // namespace
 
-bool is_view(std::string_view target) { return is_one_of(kViews, target); }
-
 void Views::note(const ProgramNode& node) {
-  if (is_view(node.target)) {
+  if (is_one_of(kViews, node.target)) {
     const std::string operand = first_tensor(node);
     for (const Arg& result : node.results) for_each_tensor(result, [&](const std::string& name) { add(name, operand, &node); });
   } else if (is_one_of(kViewsOrCopies, node.target)) {
@@ -197,13 +188,6 @@ const Views::View* Views::find(std::string_view name) const {
 std::string Views::root(const std::string& name) const {
   const auto known = roots_.find(name);
   return known == roots_.end() ? name : known->second;
-}
-
-std::set<std::string> Views::of(const std::string& root) const {
-  std::set<std::string> names;
-  for (const auto& [name, its_root] : roots_)
-    if (its_root == root) names.insert(name);
-  return names;
 }
 
 Value* written_into(AtenContext& c, const std::string& name, const ProgramNode& view, Value* value, Values& values) {

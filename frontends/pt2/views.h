@@ -24,8 +24,6 @@ class Views {
 
   const View* find(std::string_view name) const;  // null: of none
   std::string root(const std::string& name) const;
-  // All views of a tensor that is none itself.
-  std::set<std::string> of(const std::string& root) const;
   // Whether something of its group is a view or a copy as strides are; the group is all that may share memory with it.
   bool uncertain(const std::string& name) const;
   std::set<std::string> group(const std::string& name) const;
@@ -46,8 +44,12 @@ class Views {
   std::map<std::string, std::shared_ptr<Group>, std::less<>> groups_;
 };
 
-// Whether an operator always gives a view.
-bool is_view(std::string_view target);
+template <class Visit>
+void for_each_tensor(const Arg& arg, Visit&& visit) {
+  if (arg.is(Arg::Kind::tensor)) visit(arg.name);
+  for (const Arg& item : arg.items)
+    if (item.is(Arg::Kind::tensor)) visit(item.name);
+}
 
 // What a view's operand is after `value` was written into the view `name` that the node took. Values are the program's, as they
 // are now; the context is of the node that writes.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "frontends/pt2/axes.h"
 #include "frontends/pt2/complex.h"
 #include "frontends/pt2/onnx_call.h"
 
@@ -193,8 +194,7 @@ ComplexOutputs of_frames(ComplexContext& z) {
         {{"mode", c.text("pad_mode", "reflect") == "replicate" ? std::string("edge") : c.text("pad_mode", "reflect")}})[0];
   }
   const Expr count = floor_div(x->type.shape[1] - f.size, Expr(f.step)) + 1;
-  Value* begin = c.b.iota({count, Expr(1)}, 0, DType::i64, Expr(0), Expr(f.step));
-  x = c.b.gather(x, c.b.add(begin, c.b.iota({Expr(1), Expr(f.size)}, 1, DType::i64)), 1);
+  x = c.b.gather(x, window_places(c, count, Expr(f.size), Expr(f.step)), 1);
   if (f.window) x = c.b.mul(x, f.window);
   Shape column = x->type.shape;
   column.emplace_back(1);

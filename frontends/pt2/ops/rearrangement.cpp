@@ -165,9 +165,7 @@ Outputs diagonal_of(AtenContext& c) {
   const std::int64_t offset = c.integer(c.core() == "flat" ? "offset" : "diagonal", 0);
   if (c.core() == "flat") x = c.b.reshape(x, {x->type.elements()});
   if (x->type.rank() == 1) return {on_diagonal(c, x, offset)};
-  const Expr columns = x->type.shape[1], start = offset >= 0 ? Expr(offset) : Expr(-offset) * columns;
-  Value* places = c.b.iota(c.result().shape, 0, DType::i64, start, columns + 1);
-  return {c.b.gather(c.b.reshape(x, {x->type.elements()}), places, 0)};
+  return {diagonal_elements(c, x, offset, c.result().shape[0])};
 }
 
 Outputs diagonal_along(AtenContext& c) {

@@ -172,7 +172,7 @@ Outputs fold(AtenContext& c) {
 }
 
 // Positions [taps, windows] that windows along an axis of this size read, of padded elements.
-Value* window_places(AtenContext& c, const Expr& size, std::int64_t taps, std::int64_t dilation, std::int64_t stride) {
+Value* tap_places(AtenContext& c, const Expr& size, std::int64_t taps, std::int64_t dilation, std::int64_t stride) {
   const Expr count = floor_div(size - (dilation * (taps - 1) + 1), Expr(stride)) + 1;
   Value* tap = c.b.iota({Expr(taps), Expr(1)}, 0, DType::i64, Expr(0), Expr(dilation));
   return c.b.add(tap, c.b.iota({Expr(1), count}, 1, DType::i64, Expr(0), Expr(stride)));
@@ -188,8 +188,8 @@ Outputs windows_as_columns(AtenContext& c) {
   for (std::size_t i = 0; i < 2; ++i) beside[beside.size() - 2 + i] = padding[i];
   if (padding[0] > 0 || padding[1] > 0) x = c.b.pad(x, beside, beside);
   const Expr rows = x->type.shape[static_cast<std::size_t>(first)], columns = x->type.shape.back();
-  x = c.b.gather(x, window_places(c, rows, kernel[0], dilation[0], stride[0]), first);  // [.., taps, windows, columns]
-  x = c.b.gather(x, window_places(c, columns, kernel[1], dilation[1], stride[1]), first + 2);
+  x = c.b.gather(x, tap_places(c, rows, kernel[0], dilation[0], stride[0]), first);  // [.., taps, windows, columns]
+  x = c.b.gather(x, tap_places(c, columns, kernel[1], dilation[1], stride[1]), first + 2);
   Ints perm;
   for (std::int64_t i = 0; i < first + 4; ++i) perm.push_back(i);
   std::swap(perm[perm.size() - 3], perm[perm.size() - 2]);

@@ -182,7 +182,6 @@ Outputs repeat(AtenContext& c) {
   return {c.b.reshape(c.b.expand(c.b.reshape(x, apart), wide), c.result().shape)};
 }
 
-// Element i of the diagonal is x[.., i - min(offset, 0), .., i + max(offset, 0), ..].
 Outputs diagonal(AtenContext& c) {
   Value* x = c.tensor("self");
   const std::size_t rank = x->type.rank();
@@ -193,15 +192,7 @@ Outputs diagonal(AtenContext& c) {
     if (static_cast<std::int64_t>(i) != first && static_cast<std::int64_t>(i) != second)
       perm.push_back(static_cast<std::int64_t>(i));
   perm.insert(perm.end(), {first, second});
-  x = reordered(c, x, perm);
-  const Shape& s = x->type.shape;
-  const Expr rows = s[rank - 2], columns = s[rank - 1], count = c.result().shape.back();
-  const Expr start = offset >= 0 ? Expr(offset) : Expr(-offset) * columns;
-  Shape flat(s.begin(), s.end() - 2);
-  flat.push_back(rows * columns);
-  const auto axis = static_cast<std::int64_t>(flat.size()) - 1;
-  Value* places = c.b.iota({count}, 0, DType::i64, start, columns + 1);
-  return {c.b.gather(c.b.reshape(x, flat), places, axis)};
+  return {diagonal_elements(c, reordered(c, x, perm), offset, c.result().shape.back())};
 }
 
 // Windows along one axis become a new last axis.
@@ -212,9 +203,7 @@ Outputs unfold(AtenContext& c) {
                      step = c.integer("step");
   if (rank == 0) return {c.b.reshape(x, c.result().shape)};
   const Expr count = c.result().shape[static_cast<std::size_t>(axis)];
-  Value* places =
-      c.b.add(c.b.iota({count, Expr(1)}, 0, DType::i64, Expr(0), Expr(step)), c.b.iota({Expr(1), Expr(size)}, 1, DType::i64));
-  Value* y = c.b.gather(x, places, axis);
+  Value* y = c.b.gather(x, window_places(c, count, Expr(size), Expr(step)), axis);
   Ints perm = all_axes(rank + 1);
   perm.erase(perm.begin() + axis + 1);
   perm.push_back(axis + 1);
