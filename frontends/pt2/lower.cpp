@@ -202,8 +202,10 @@ class Lowering {
     const Arg* self = context.find("self");
     if (!self || !self->is(Arg::Kind::tensor)) context.refuse("writes into tensors", node.target);
     const std::string root = views_.root(self->name);
+    const std::set<std::string> group = views_.group(self->name);
     for (const ProgramInput& input : program_.inputs)
-      if (input.name == root) refuse_write(input, context);
+      if (input.name == root || (input.kind != ProgramInput::Kind::user && group.count(input.name)))
+        refuse_write(input, context);
     const TensorType type = values_.at(self->name)->type;
     value = builder_.expand(builder_.cast(value, type.dtype), type.shape);
     for_each_result(node, [&](const std::string& result) { views_.note_same(result, self->name); });
