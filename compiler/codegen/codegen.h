@@ -57,6 +57,7 @@ struct GeneratedKernel {
   // Of a megakernel of several parts: bytes of text that each part adds to those before it. The source holds the parts
   // from NAME_FIRST up to NAME_LAST alone where these macros are defined, see package/plan.fbs.
   std::vector<std::uint32_t> part_bytes;
+  bool own_kernels = false;  // these are bytes of the parts' own kernels, see MegakernelCode::Part::own_kernel
 };
 
 // A contraction has its choice, see contraction/choose.h. Throws CompileError for element types that have no kernel code.

@@ -22,7 +22,11 @@ PlacedKernel PlacedKernels::place(const GeneratedKernel& kernel) {
   if (kernel.part_bytes.empty())
     program = next_program(instructions);
   else
-    programs_.push_back({.text = {}, .instructions = instructions, .name = name, .part_bytes = kernel.part_bytes});
+    programs_.push_back({.text = {},
+                         .instructions = instructions,
+                         .name = name,
+                         .part_bytes = kernel.part_bytes,
+                         .own_kernels = kernel.own_kernels});
   programs_[program].text += head + source + "\n";
   return known_.emplace(kernel.source, PlacedKernel{static_cast<int>(program), name}).first->second;
 }
@@ -53,7 +57,7 @@ std::vector<flatbuffers::Offset<plan::Program>> PlacedKernels::tables(flatbuffer
     const std::string text = prelude_for(program.text) + program.text;
     const std::string name = program.name.empty() ? fmt::format("program{}", out.size()) : program.name;
     out.push_back(plan::CreateProgramDirect(builder, name.c_str(), text.c_str(), build_options.c_str(), true,
-                                            program.instructions, &program.part_bytes));
+                                            program.instructions, &program.part_bytes, program.own_kernels));
   }
   return out;
 }

@@ -33,6 +33,7 @@ class PlacedKernels {
     plan::Instructions instructions = plan::Instructions::opencl_c;
     std::string name{};                       // of its only kernel, if that has parts, or ""
     std::vector<std::uint32_t> part_bytes{};  // of that kernel
+    bool own_kernels = false;                 // of its parts
   };
   // At most so many programs of each kind, of about equal text: the runtime builds them in parallel where the driver or other
   // processes can, and merges them where a build costs far more than a kernel more in it. A kernel of several parts has a

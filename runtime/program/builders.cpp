@@ -159,8 +159,9 @@ bool Builders::builds(std::uint32_t unit) const {
 void Builders::want(std::uint32_t unit, const std::string& kernel) {
   const std::lock_guard lock(mutex_);
   Process* process = process_of(unit);
-  if (!process || told_ || !wanted_.emplace(unit, kernel).second) return;
+  if (!process || told_ || !wanted_.emplace(unit, asked_for(kernel)).second) return;
   start_locked();
+  if (work_ == Work::programs) return;  // each is built as its process begins
   if (process->socket >= 0 && ask(*process, BuilderRequest::kKernel, unit, kernel, ""))
     process->unanswered.emplace_back(unit, kernel);
 }
@@ -197,7 +198,7 @@ void Builders::wait(std::uint32_t unit, const std::string& kernel, const Look& l
 }
 
 void Builders::wait_for_unit(std::uint32_t unit, const Look& look) { wait(unit, "", look); }
-void Builders::wait_for_kernel(std::uint32_t unit, const std::string& kernel, const Look& look) { wait(unit, kernel, look); }
+void Builders::wait_for_kernel(std::uint32_t unit, const std::string& kernel, const Look& look) { wait(unit, asked_for(kernel), look); }
 
 bool Builders::is_done(std::uint32_t unit, const std::string& kernel) {
   const std::lock_guard lock(mutex_);
@@ -206,7 +207,7 @@ bool Builders::is_done(std::uint32_t unit, const std::string& kernel) {
   }
   if (!process || process->socket < 0) return true;
   const auto& left = process->unanswered;
-  return std::find(left.begin(), left.end(), std::pair(unit, kernel)) == left.end();
+  return std::find(left.begin(), left.end(), std::pair(unit, asked_for(kernel))) == left.end();
 }
 
 std::pair<std::uint32_t, std::uint32_t> Builders::asked_and_done() const {

@@ -49,7 +49,8 @@ class Builders {
   void start();
   // Whether they compile kernels of the unit.
   bool builds(std::uint32_t unit) const;
-  // Asks for a kernel of a unit of theirs, unless it was asked for before. Processes that have ended are started anew.
+  // Asks for a kernel of a unit of theirs, unless it was asked for before; where they build whole programs, for the unit.
+  // Processes that have ended are started anew.
   void want(std::uint32_t unit, const std::string& kernel);
   // Waits until a unit is built, or a wanted kernel compiled, or its process has ended. `look` is called now and then while it
   // waits, and may throw.
@@ -76,6 +77,7 @@ class Builders {
   bool ask(Process& process, std::uint32_t kind, std::uint32_t unit, const std::string& first, const std::string& second);
   bool take_reply(Process& process, int timeout_ms);
   void wait(std::uint32_t unit, const std::string& kernel, const Look& look);
+  std::string asked_for(const std::string& kernel) const { return work_ == Work::programs ? "" : kernel; }
   Process* process_of(std::uint32_t unit);
   void lost(Process& process);
 

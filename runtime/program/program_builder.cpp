@@ -97,7 +97,7 @@ bool mostly_for_builders(const std::vector<Unit>& units, const fb::Plan& plan) {
   for (const Unit& unit : units) {
     all += unit.text_bytes;
     for (const UnitPrograms& p : unit.programs)
-      if (count(plan.programs()->Get(p.program)->part_bytes()) == 0) parts += plan.programs()->Get(p.program)->source()->size();
+      if (parts_in_turn(*plan.programs()->Get(p.program)) == 0) parts += plan.programs()->Get(p.program)->source()->size();
   }
   return parts * 4 <= all;
 }
@@ -117,6 +117,34 @@ void fill(BuiltPrograms& result, std::vector<Unit>& units, const fb::Plan& plan,
   }
   for (std::vector<Piece>& pieces : result.pieces_of)
     std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.first < b.first; });
+}
+
+BuildJob job_of(Context& context, const Unit& unit, std::uint32_t number, std::uint32_t process) {
+  const bool lifted = takes_sm90a(context, unit);
+  return {number, unit.options + std::string(lifted ? kSm90aOption : ""), unit.source, process, lifted};
+}
+
+// Whether the driver will compile a program that can be cut between its kernels.
+bool builds_long(Context& context, const std::vector<Unit>& units, const fb::Plan& plan) {
+  return std::any_of(units.begin(), units.end(), [&](const Unit& unit) {
+    return unit.programs.size() == 1 && is_cut(*plan.programs()->Get(unit.programs[0].program)) &&
+           !(context.cache() && context.cache()->load(unit_key(context, unit)));
+  });
+}
+
+// The programs that `pieces` have cut, as a whole, under the number of their first piece.
+std::vector<BuildJob> jobs_behind(Context& context, const std::vector<Unit>& wholes, const std::vector<Unit>& pieces,
+                                  const fb::Plan& plan, unsigned processes) {
+  std::vector<BuildJob> jobs;
+  for (const Unit& unit : wholes) {
+    if (unit.programs.size() != 1 || !is_cut(*plan.programs()->Get(unit.programs[0].program))) continue;
+    const auto first = std::find_if(pieces.begin(), pieces.end(), [&](const Unit& piece) {
+      return piece.programs[0].program == unit.programs[0].program && piece.programs[0].first == 0;
+    });
+    jobs.push_back(job_of(context, unit, static_cast<std::uint32_t>(first - pieces.begin()),
+                          static_cast<std::uint32_t>(jobs.size() % processes)));
+  }
+  return jobs;
 }
 
 // Programs that a merged unit did not let build are built by themselves: then the message names the one at fault. Whether there
@@ -161,14 +189,19 @@ BuiltPrograms build_programs(Context& context, const package::Package& package, 
   const auto jobs_of = [&](bool all) {
     std::vector<BuildJob> jobs;
     for (std::uint32_t i = 0; i < units.size(); ++i) {
-      if (!all && !units[i].for_builders) continue;
-      const bool lifted = takes_sm90a(context, units[i]);
-      jobs.push_back({i, units[i].options + std::string(lifted ? kSm90aOption : ""), units[i].source,
-                      all ? i % (help.processes + 1) : units[i].builder, lifted});
+      if (all || units[i].for_builders)
+        jobs.push_back(job_of(context, units[i], i, all ? i % (help.processes + 1) : units[i].builder));
     }
     return jobs;
   };
   const auto tell = [&context](const std::string& text) { context.warn_once(text); };
+  if (may_be_unoptimized && help.share == Share::programs && help.processes > 0 && builds_long(context, units, plan)) {
+    std::vector<Unit> pieces = make_units(plan, threads, help.processes + 1, Share::kernels);
+    complete_options(context, pieces);
+    result.behind = std::make_shared<Builders>(*help.device, jobs_behind(context, units, pieces, plan, help.processes + 1),
+                                               Builders::Work::programs, Builders::Pace::behind, tell);
+    units = std::move(pieces);
+  }
   const bool is_long = units.size() == 1 && shares_parts && units[0].text_bytes >= kLeastUnoptimized;
   if (help.processes > 0 && (units.size() > 1 || is_long)) {
     using Work = Builders::Work;
@@ -199,7 +232,8 @@ BuiltPrograms build_programs(Context& context, const package::Package& package, 
 
   const auto failed = [](const Unit& unit) { return unit.failure.has_value(); };
   if (result.behind && std::any_of(units.begin(), units.end(), failed)) return build_programs(context, package, false);
-  if (result.behind) std::for_each(own_marks.begin(), own_marks.end(), touch);
+  result.unoptimized = result.behind && shares_parts;
+  if (result.unoptimized) std::for_each(own_marks.begin(), own_marks.end(), touch);
   if (build_apart(context, plan, units, threads)) {
     result.builders.reset();  // they number units as they were
     result.marks.clear();

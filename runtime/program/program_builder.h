@@ -32,9 +32,10 @@ struct BuiltPrograms {
   std::vector<std::vector<Piece>> pieces_of;  // of each program of the plan, in the order of their parts; at least one
   std::vector<BuildInfo> infos;               // of the units
   std::shared_ptr<Builders> builders;         // that compile kernels of these units; null: none was needed
-  // Not null: these units were built without optimization, and builders behind compile the optimized ones, which have their
-  // numbers.
+  // Not null: these units were built without optimization, or hold the kernels of a launch's parts instead of its own, and
+  // builders behind compile the optimized ones, which have their numbers, or that of the first piece.
   std::shared_ptr<Builders> behind;
+  bool unoptimized = false;         // the former
   std::vector<std::string> marks;   // of the units, see is_marked; empty: there are none
   std::vector<std::uint64_t> keys;  // of the units, where they are whole, see plan_binaries.h
   std::uint32_t built = 0;          // by the driver's compiler
@@ -43,8 +44,8 @@ struct BuiltPrograms {
 
 // Several threads or processes where the driver can use them; the threads have ended on return. A build that fails is tried
 // once more (PoCL's cache races between processes), then throws OCLC_E_BUILD with the first lines of the log.
-// `may_be_unoptimized`: large programs that the driver has not compiled before may be built without optimization first, see
-// `behind`.
+// `may_be_unoptimized`: large programs that the driver has not compiled before may be built without optimization first, or in
+// pieces, see `behind`.
 // The plan's own binaries are taken where the context uses them.
 BuiltPrograms build_programs(Context& context, const package::Package& package, bool may_be_unoptimized);
 // Files beside what the driver keeps on disk say what of these programs is there: that start needs neither unoptimized kernels

@@ -19,12 +19,21 @@ constexpr std::uint64_t kLeastUnitBytes = 24 << 10;
 // device in turn: NVIDIA's driver 580 compiles 50 KB in a second, begins in 0.45 and opens a context in 0.15 (H100, 16 cores).
 constexpr std::uint64_t kBytesToFirst = 22 << 10, kBytesToNext = 15 << 9;
 
+// A second of that driver: less text than this is not worth a process that opens a context, and another build.
+constexpr std::uint64_t kLeastCutBytes = 48 << 10;
+
 std::string options_of(const fb::Program& program) {
   std::string options = program.options() ? program.options()->str() : "";
   if (options.find("-cl-std=") == std::string::npos) options = options.empty() ? "-cl-std=CL1.2" : "-cl-std=CL1.2 " + options;
   // Drivers print on the standard error how many warnings there were; they tell the kinds of parameters, against which launches
   // are checked, of programs that ask for it.
   return options + " -w -cl-kernel-arg-info";
+}
+
+std::uint64_t bytes_of_parts(const fb::Program& program) {
+  std::uint64_t bytes = 0;
+  for (std::uint32_t i = 0; i < count(program.part_bytes()); ++i) bytes += program.part_bytes()->Get(i);
+  return bytes;
 }
 
 void append(Unit& unit, const UnitPrograms& part, const fb::Plan& plan) {
@@ -38,7 +47,9 @@ void append(Unit& unit, const UnitPrograms& part, const fb::Plan& plan) {
   }
   const std::uint32_t parts = count(program.part_bytes());
   if (part.last - part.first < parts) {
-    if (unit.programs.empty()) unit.name += ", steps " + std::to_string(part.first) + " to " + std::to_string(part.last - 1);
+    if (unit.programs.empty())
+      unit.name += (program.own_kernels() ? ", kernels " : ", steps ") + std::to_string(part.first) + " to " +
+                   std::to_string(part.last - 1);
     const std::string macro = " -D" + program.name()->str();
     unit.options += macro + "_FIRST=" + std::to_string(part.first) + macro + "_LAST=" + std::to_string(part.last);
   }
@@ -63,9 +74,10 @@ void merge(const fb::Plan& plan, const std::vector<std::uint32_t>& programs, std
   }
 }
 
-// Programs without parts come first; then each unit takes the next parts, until it has its share of all text.
+// Programs without parts, or with kernels of their own for them, come first; then each unit takes the next parts, until it has
+// its share of all text.
 void cut(const fb::Plan& plan, std::vector<std::uint32_t> programs, std::size_t processes, std::vector<Unit>& units) {
-  const auto parts_of = [&](std::uint32_t i) { return count(plan.programs()->Get(i)->part_bytes()); };
+  const auto parts_of = [&](std::uint32_t i) { return parts_in_turn(*plan.programs()->Get(i)); };
   std::stable_partition(programs.begin(), programs.end(), [&](std::uint32_t i) { return parts_of(i) == 0; });
   std::uint64_t total = 0, before = 0;
   for (const std::uint32_t i : programs) {
@@ -82,7 +94,7 @@ void cut(const fb::Plan& plan, std::vector<std::uint32_t> programs, std::size_t 
   for (const std::uint32_t i : programs) {
     const fb::Program& program = *plan.programs()->Get(i);
     if (parts_of(i) == 0) {
-      held[0].push_back({i, 0, 0});
+      held[0].push_back(whole(plan, i));
       before += program.source()->size();
     }
     for (std::uint32_t part = 0; part < parts_of(i); ++part) {
@@ -103,6 +115,28 @@ void cut(const fb::Plan& plan, std::vector<std::uint32_t> programs, std::size_t 
   }
 }
 
+// Pieces of about equal text, each of some of the kernels.
+void cut_kernels(const fb::Plan& plan, std::uint32_t number, std::size_t processes, std::vector<Unit>& units) {
+  const fb::Program& program = *plan.programs()->Get(number);
+  const std::uint64_t total = bytes_of_parts(program);
+  const std::uint64_t wanted = std::clamp<std::uint64_t>(total / kLeastUnitBytes, 1, processes);
+  std::uint64_t before = 0, at = 0;
+  UnitPrograms piece{number, 0, 0};
+  for (std::uint32_t i = 0; i < count(program.part_bytes()); ++i) {
+    const std::uint64_t bytes = program.part_bytes()->Get(i);
+    // By where the middle of its text lies.
+    const std::uint64_t its = std::min(wanted - 1, (before + bytes / 2) * wanted / total);
+    if (its > at && piece.last > piece.first) {
+      append(units.emplace_back(), piece, plan);
+      piece.first = i;
+    }
+    piece.last = i + 1;
+    at = its;
+    before += bytes;
+  }
+  append(units.emplace_back(), piece, plan);
+}
+
 // The longest text first, each to the process that comes to it first.
 void share_out(std::vector<Unit>& units, std::size_t processes) {
   std::vector<Unit*> longest;
@@ -120,12 +154,18 @@ void share_out(std::vector<Unit>& units, std::size_t processes) {
 
 }  // namespace
 
+std::uint32_t parts_in_turn(const fb::Program& program) { return program.own_kernels() ? 0 : count(program.part_bytes()); }
+
+bool is_cut(const fb::Program& program) { return program.own_kernels() && bytes_of_parts(program) >= kLeastCutBytes; }
+
 std::vector<Unit> make_units(const fb::Plan& plan, std::size_t merged, std::size_t processes, Share share) {
   std::vector<Unit> units;
   std::map<std::pair<std::string, fb::Instructions>, std::vector<std::uint32_t>> groups;
   for (std::uint32_t i = 0; i < count(plan.programs()); ++i) {
     const fb::Program& program = *plan.programs()->Get(i);
-    if (program.mergeable() && merged > 0)
+    if (processes > 1 && share == Share::kernels && is_cut(program))
+      cut_kernels(plan, i, processes, units);
+    else if (program.mergeable() && merged > 0)
       groups[{options_of(program), program.instructions()}].push_back(i);
     else
       append(units.emplace_back(), whole(plan, i), plan);
@@ -136,7 +176,7 @@ std::vector<Unit> make_units(const fb::Plan& plan, std::size_t merged, std::size
     else
       merge(plan, programs, processes > 1 ? programs.size() : merged, units);
   }
-  if (processes > 1 && share == Share::programs) share_out(units, processes);
+  if (processes > 1 && share != Share::parts) share_out(units, processes);
   return units;
 }
 

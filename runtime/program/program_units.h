@@ -11,7 +11,7 @@
 
 namespace oclc::runtime {
 
-// A program in a unit; of one whose kernel has parts, those from `first` up to `last`.
+// A program in a unit; of one whose kernel has parts, those from `first` up to `last`, or so many of their own kernels.
 struct UnitPrograms {
   std::uint32_t program = 0;
   std::uint32_t first = 0, last = 0;
@@ -37,16 +37,21 @@ struct Unit {
 
 // How a plan's programs are partitioned over processes that compile in parallel.
 enum class Share {
-  parts,    // kernels of several parts are cut, for drivers that compile a kernel when it first runs
-  programs  // programs stay whole, for drivers that compile all kernels of a build
+  parts,     // kernels of several parts are cut, for drivers that compile a kernel when it first runs
+  programs,  // programs stay whole, for drivers that compile all kernels of a build
+  kernels    // likewise, but that programs of parts with kernels of their own are cut between these if they are long
 };
 
 // One unit per program, mergeable ones spread over `merged` units of about equal length per set of options and instructions.
 // With `processes` > 1 that compile in parallel, of which the first is this one: where they share parts, mergeable programs
 // become up to as many units of about equal cost, and all but the first hold parts alone; where they share programs, each is a
-// unit.
+// unit; where they share kernels, a long one of parts with kernels of their own is several.
 std::vector<Unit> make_units(const oclc::plan::Plan& plan, std::size_t merged, std::size_t processes = 1,
                              Share share = Share::parts);
+// How many parts of a program's kernel can be built apart from others: none of those with kernels of their own.
+std::uint32_t parts_in_turn(const oclc::plan::Program& program);
+// Whether a program is cut where kernels are shared.
+bool is_cut(const oclc::plan::Program& program);
 // The unit of what another one holds of one of its programs.
 Unit alone(const Unit& unit, std::size_t index, const oclc::plan::Plan& plan);
 

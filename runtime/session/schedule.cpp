@@ -117,15 +117,23 @@ int Schedule::first_of_kind(const fb::Launch& launch, const fb::Arg& arg) const 
   return -1;  // no verified plan
 }
 
+const fb::Program& Schedule::program_of(const fb::Launch& launch) const {
+  return *loaded_.plan().programs()->Get(static_cast<std::uint32_t>(launch.program()));
+}
+
+const std::vector<Piece>& Schedule::pieces_of(const fb::Launch& launch) const {
+  return programs_->pieces_of[static_cast<std::size_t>(launch.program())];
+}
+
 ClKernel Schedule::make_kernel(const fb::Launch& launch, const std::string& name, std::size_t piece) const {
   cl_int code = CL_SUCCESS;
   ClKernel kernel(
-      clCreateKernel(programs_->units[programs_->pieces_of[static_cast<std::size_t>(launch.program())][piece].unit].get(),
+      clCreateKernel(programs_->units[pieces_of(launch)[piece].unit].get(),
                      name.c_str(), &code));
   if (code == CL_INVALID_KERNEL_NAME)
     throw Failure(OCLC_E_PLAN,
                   loaded_.package().name() + ": invalid plan: program '" +
-                      loaded_.plan().programs()->Get(static_cast<std::uint32_t>(launch.program()))->name()->str() +
+                      program_of(launch).name()->str() +
                       "' has no kernel '" + name + "'",
                   code);
   check_cl(code, "creating kernel '" + name + "'");
@@ -171,9 +179,8 @@ int Schedule::make_launch(const fb::Launch& launch) {
   leaf.looping = looping(launch.bytes()) || leaf.looping;
   check_limits(leaf);
   if (leaf.part_index > 0) {
-    const bool one_item = leaf.local[0] * leaf.local[1] * leaf.local[2] == 1;
-    leaf.apart = one_item ? !items_see_ : !groups_see_;
-    if (leaf.apart) replayable_ = false;
+    leaf.apart = must_be_apart(leaf) || in_pieces(leaf);
+    if (must_be_apart(leaf)) replayable_ = false;
   }
   add_runs(leaf);
   if (leaf.part_index > 0) add_parts(leaf);
@@ -181,9 +188,22 @@ int Schedule::make_launch(const fb::Launch& launch) {
   return static_cast<int>(leaves_.size()) - 1;
 }
 
+bool Schedule::must_be_apart(const Leaf& leaf) const {
+  const bool one_item = leaf.local[0] * leaf.local[1] * leaf.local[2] == 1;
+  return one_item ? !items_see_ : !groups_see_;
+}
+
+bool Schedule::in_pieces(const Leaf& leaf) const {
+  return program_of(*leaf.launch).own_kernels() && pieces_of(*leaf.launch).size() > 1;
+}
+
 void Schedule::add_runs(Leaf& leaf) {
   const auto parts = static_cast<cl_int>(leaf.launch->parts() ? leaf.launch->parts()->size() : 0);
-  const std::vector<Piece>& pieces = programs_->pieces_of[static_cast<std::size_t>(leaf.launch->program())];
+  const std::vector<Piece>& pieces = pieces_of(*leaf.launch);
+  if (in_pieces(leaf)) {
+    leaf.runs.push_back({leaf.kernel.get(), 0, parts, -1});  // which is never enqueued
+    return;
+  }
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (i > 0) {
       leaf.part_kernels.push_back(make_kernel(*leaf.launch, leaf.name, i));
@@ -219,13 +239,18 @@ void Schedule::add_parts(Leaf& leaf) {
 
 void Schedule::take_part_kernels(Leaf& leaf) {
   std::map<std::string, cl_kernel> kernels;
+  const std::vector<Piece>& pieces = pieces_of(*leaf.launch);
   for (std::size_t i = 0; i < leaf.parts.size(); ++i) {
     Leaf& part = leaf.parts[i];
     part.does = leaf.run_of(static_cast<cl_int>(i)).kernel;
     if (!leaf.apart || !part.part->kernel()) continue;
+    const std::size_t number = kernels.size();
     cl_kernel& kernel = kernels[part.part->kernel()->str()];
     if (!kernel) {
-      leaf.part_kernels.push_back(make_kernel(*leaf.launch, part.part->kernel()->str()));
+      const auto held = [&](const Piece& piece) { return number < piece.last; };
+      const std::size_t piece =
+          in_pieces(leaf) ? static_cast<std::size_t>(std::find_if(pieces.begin(), pieces.end() - 1, held) - pieces.begin()) : 0;
+      leaf.part_kernels.push_back(make_kernel(*leaf.launch, part.part->kernel()->str(), piece));
       check_signature(leaf, leaf.part_kernels.back().get());
       kernel = leaf.part_kernels.back().get();
     }

@@ -96,10 +96,12 @@ class Schedule {
   bool reads() const { return reads_; }  // the host reads dimensions between launches
   // Launches alone, none in a loop, and no kernel that builders are at.
   bool replayable() const { return replayable_ && !behind_ && (builders_done_ || !programs_->builders); }
-  // The kernels were compiled without optimization.
+  // The kernels were compiled without optimization, or are those of a launch's parts.
   bool unoptimized() const { return behind_ != nullptr; }
   // The optimized ones are being compiled.
   bool optimizing() const { return behind_ && asked_behind_; }
+  // They are so much faster that who runs on and on is served better by waiting.
+  bool worth_waiting() const { return optimizing() && programs_->unoptimized; }
   // Waits until they are.
   void wait_for_optimized();
 
@@ -182,6 +184,12 @@ class Schedule {
   void run_leaf(Leaf& leaf);
   void run_parts(Leaf& leaf);
   void choose_parts(const Leaf& leaf, cl_kernel kernel, cl_int first, cl_int last);
+  const oclc::plan::Program& program_of(const oclc::plan::Launch& launch) const;
+  const std::vector<Piece>& pieces_of(const oclc::plan::Launch& launch) const;
+  // Whether the device's groups, or work-items, do not wait for one another.
+  bool must_be_apart(const Leaf& leaf) const;
+  // Whether its program holds the parts' own kernels instead of it.
+  bool in_pieces(const Leaf& leaf) const;
   ClKernel make_kernel(const oclc::plan::Launch& launch, const std::string& name, std::size_t piece = 0) const;
   void add_runs(Leaf& leaf);
   // Takes the optimized kernels, if they are compiled: true.

@@ -53,7 +53,7 @@ void Schedule::ask_builders() {
 void Schedule::leave_marks() const {
   for (const Leaf& leaf : leaves_) {
     if (!leaf.launch) continue;
-    for (const Piece& piece : programs_->pieces_of[static_cast<std::size_t>(leaf.launch->program())])
+    for (const Piece& piece : pieces_of(*leaf.launch))
       leave_mark(*programs_, piece.unit, leaf.name);
   }
 }
@@ -61,7 +61,7 @@ void Schedule::leave_marks() const {
 bool Schedule::all_behind(const std::function<bool(std::uint32_t unit, const std::string& kernel)>& use) const {
   for (const Leaf& leaf : leaves_) {
     if (leaf.part_index == 0 || !leaf.launch) continue;
-    for (const Piece& piece : programs_->pieces_of[static_cast<std::size_t>(leaf.launch->program())])
+    for (const Piece& piece : pieces_of(*leaf.launch))
       if (!use(piece.unit, leaf.name)) return false;
   }
   return true;
@@ -91,6 +91,7 @@ bool Schedule::take_optimized() {
   for (Leaf& leaf : leaves_) {
     if (!leaf.launch) continue;
     leaf.kernel = make_kernel(*leaf.launch, leaf.name);
+    leaf.apart = leaf.part_index > 0 && must_be_apart(leaf);
     leaf.part_kernels.clear();
     leaf.runs.clear();
     add_runs(leaf);

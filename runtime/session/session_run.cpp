@@ -74,8 +74,7 @@ void Session::enqueue_schedule(Entry& e) {
     const auto index = static_cast<std::uint32_t>(&e - entries_.data());
     check.emplace(*context_, *loaded_, index, e.memory, state_sizes_, *e.schedule).begin();
   }
-  // Who runs on and on is served better by waiting.
-  if (e.schedule->optimizing() && (unoptimized_ns_ > kMostUnoptimizedNs || unoptimized_submits_ > kMostUnoptimizedSubmits))
+  if (e.schedule->worth_waiting() && (unoptimized_ns_ > kMostUnoptimizedNs || unoptimized_submits_ > kMostUnoptimizedSubmits))
     e.schedule->wait_for_optimized();
   stats_.launches =
       e.schedule->enqueue(context_->queue_of_run(), scratch_, profile_ ? &records_ : nullptr, check ? &*check : nullptr);

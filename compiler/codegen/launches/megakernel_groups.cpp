@@ -59,17 +59,28 @@ class GroupsCode : private MegakernelArguments {
     g.head = fmt::format("// {}: {}\n{}\n", name_, g.schedule, heads_);
     progress_ = pointer_name(kProgress, true);
     const std::string parameters = signature();
-    g.source = functions_ + fmt::format("#if OCLC_NV_SM >= {}\n", kGroupsWait) + tables() + head_of("", parameters) + whole() +
-               "}\n#else\n" + head_of("", parameters) + "}\n";
+    g.own_kernels = true;
+    g.source = fmt::format(
+        "#ifdef {0}_LAST\n#define {0}_HAS(kind) ({0}_FIRST <= kind && kind < {0}_LAST)\n"
+        "#else\n#define {0}_HAS(kind) 1\n#endif\n",
+        name_);
+    for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
+      g.source += where_wanted(kind, kinds_[kind].function);
+      g.part_bytes.push_back(static_cast<std::uint32_t>(kinds_[kind].function.size()));
+    }
+    // The whole takes a driver's compiler longer than its parts' own kernels: those may be built first, some in each process.
+    g.source += fmt::format("#if OCLC_NV_SM >= {} && !defined({}_LAST)\n", kGroupsWait, name_) + tables() +
+                head_of("", parameters) + whole() + "}\n#else\n" + head_of("", parameters) + "}\n";
     for (std::size_t kind = 0; kind < kinds_.size(); ++kind)
-      g.source += head_of(fmt::format("_k{}", kind), parameters) + one(static_cast<int>(kind)) + "}\n";
+      g.source += where_wanted(
+          kind, head_of(fmt::format("_k{}", kind), parameters) + one(static_cast<int>(kind)) + "}\n");
     g.source += "#endif\n";
     return std::move(out_);
   }
 
  private:
   struct Kind {
-    std::string tiles, call;  // C text of the tiles' number, and of one
+    std::string function, tiles, call;  // C text: what does a tile, the tiles' number, and of one
     std::size_t pointers = 0;
   };
   struct Placed {
@@ -131,8 +142,8 @@ class GroupsCode : private MegakernelArguments {
     placed.tiles = std::min(tiles.constant().value_or(kMany), kMany);
     if (is_new) {
       const std::string function = fmt::format("{}_{}", name_, placed.kind);
-      functions_ += replaced(g.tile_source, kPartName, function);
-      kinds_.push_back({count, fmt::format("{}_tile({})", function, list), placed.pointers.size()});
+      kinds_.push_back({replaced(g.tile_source, kPartName, function), count, fmt::format("{}_tile({})", function, list),
+                        placed.pointers.size()});
       if (!g.local_floats.empty()) floats_ = std::max<std::size_t>(floats_, std::stoul(g.local_floats));
     }
     heads_ += replaced(g.head, kPartName, kernel.name);
@@ -186,6 +197,11 @@ class GroupsCode : private MegakernelArguments {
         "__constant int {0}_ends[] = {{{3}}};  // of each part's fetches\n"
         "__constant int {0}_small[] = {{{4}}};  // places and bytes of other constants\n",
         name_, fmt::join(parts, ", "), fmt::join(fetches, ", "), fmt::join(ends, ", "), fmt::join(small, ", "));
+  }
+
+  // Text that a program of some of the kinds alone has if it has this one.
+  std::string where_wanted(std::size_t kind, const std::string& text) const {
+    return fmt::format("#if {}_HAS({})\n{}#endif\n", name_, kind, text);
   }
 
   std::string space() const {
@@ -275,7 +291,7 @@ class GroupsCode : private MegakernelArguments {
   std::map<std::string, int> known_;  // kinds by their texts
   std::vector<Placed> placed_;
   std::size_t places_ = 0, floats_ = 0;  // pointers of all parts; of local memory
-  std::string progress_, functions_, heads_;
+  std::string progress_, heads_;
 };
 
 }  // namespace

@@ -35,7 +35,9 @@ typedef struct oclc_context_options {
   uint64_t max_host_steps;
   /* 0: with a driver that compiles for seconds (PoCL), and a large plan whose kernels it has not compiled before, sessions
    * start with kernels compiled without optimization, which run many times slower, while processes compile the optimized ones;
-   * a session takes those between two of its runs. Both give results within the plan's contract of precision. 1: sessions
+   * a session takes those between two of its runs. With NVIDIA's driver sessions of plans whose one long launch it would
+   * compile for seconds start with the kernels of that launch's parts, compiled by several processes, and take the launch when
+   * another process has compiled it. Both give results within the plan's contract of precision. 1: sessions
    * wait for the optimized kernels, as they do with OCLC_WAIT_FOR_OPTIMIZED=1 in the environment. */
   uint8_t wait_for_optimized;
   /* 1: of plans that hold binaries of this device's driver (oclc_plan_write_binaries) these are taken, so that nothing is

@@ -26,7 +26,8 @@ typedef struct oclc_stats {
   uint8_t command_buffer;   /* last run was a command-buffer replay */
   uint64_t train_steps;  /* state-changing steps of trainers (train.h) that led to the state, those before a loaded checkpoint
                             included */
-  uint8_t unoptimized;   /* the last run's kernels were compiled without optimization, see wait_for_optimized */
+  uint8_t unoptimized;   /* the last run's kernels were compiled without optimization, or were those of a launch's parts, see
+                            wait_for_optimized */
   uint64_t optimized_ns; /* from the session's creation until it took the optimized kernels; 0: it has not, or began so */
 } oclc_stats;
 OCLC_API oclc_status oclc_session_get_stats(const oclc_session* session, oclc_stats* stats);

@@ -2,6 +2,8 @@
 #include "runtime/package/verify/plan_verifier.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "runtime/package/arena.h"
@@ -141,10 +143,15 @@ void PlanVerifier::launch(const std::string& where, const fb::Launch& l) {
   if (l.program() < 0 || l.program() >= static_cast<std::int64_t>(count(plan_.programs())))
     reject(what, "program " + number(l.program()) + " of " + number(count(plan_.programs())));
   const fb::Program& program = *plan_.programs()->Get(static_cast<std::uint32_t>(l.program()));
-  if (count(program.part_bytes()) > 0 &&
-      (count(program.part_bytes()) != count(l.parts()) || text(program.name()) != text(l.name())))
-    reject(what, "has " + number(count(l.parts())) + " parts, its program is of kernel '" + program.name()->str() + "' with " +
-                     number(count(program.part_bytes())));
+  if (count(program.part_bytes()) > 0) {
+    std::set<std::string_view> kernels;
+    for (std::uint32_t i = 0; i < count(l.parts()); ++i) kernels.insert(text(l.parts()->Get(i)->kernel()));
+    const bool own = program.own_kernels();
+    const std::size_t pieces = own ? kernels.size() : count(l.parts());
+    if (pieces != count(program.part_bytes()) || text(program.name()) != text(l.name()) || (own && kernels.count("")))
+      reject(what, "has " + number(pieces) + (own ? " kernels of its parts" : " parts") + ", its program is of kernel '" +
+                       program.name()->str() + "' with " + number(count(program.part_bytes())));
+  }
   if (count(l.args()) > kMaxArgs) reject(what, "has more than " + number(kMaxArgs) + " arguments");
   steps_ = parts_of(l);
   ++launch_;
