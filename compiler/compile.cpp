@@ -60,7 +60,7 @@ GraphContext graph_context(const CompileOptions& options, const Target& target, 
   context.pipeline.multiplies_integers = target.multiplies_tiles() && target.precision.bf16_products > 1;
   context.recompute_bytes = options.recompute_bytes;
   context.mixed = options.mixed;
-  if (trains(module)) context.states = module.states;
+  if (trains(module) || is_refittable(module)) context.states = module.states;
   return context;
 }
 
@@ -139,6 +139,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& given) {
   stage("plan");
   PlanOptions planned = plan_options(options);
   planned.assumptions = result.module->assumptions;
+  if (is_refittable(*result.module)) planned.notes.emplace_back("refit");
   planned.metadata = result.module->metadata;
   result.plan = build_plan(result.schedule, std::move(launches), planned);
   return result;

@@ -99,9 +99,24 @@ void carry_outputs(Module& module, std::span<const Carry> carries) {
   for (const Carry& carry : carries) carry_output(module, *module.entries.front(), carry);
 }
 
-bool trains(const Module& module) {
+namespace {
+
+bool holds_weights(const Module& module) {
   return std::any_of(module.states.begin(), module.states.end(),
                      [](const StateVariable& state) { return state.carried_from.empty(); });
 }
+
+}  // namespace
+
+bool trains(const Module& module) {
+  return std::any_of(module.states.begin(), module.states.end(), [&](const StateVariable& state) {
+    return state.carried_from.empty() && std::any_of(module.entries.begin(), module.entries.end(), [&](const auto& entry) {
+             const auto& outputs = entry->outputs();
+             return std::any_of(outputs.begin(), outputs.end(), [&](const auto& output) { return output.first == state.name; });
+           });
+  });
+}
+
+bool is_refittable(const Module& module) { return holds_weights(module) && !trains(module); }
 
 }  // namespace oclc

@@ -17,7 +17,9 @@ struct Carry {
 // carried twice, and where the module trains.
 void carry_outputs(Module& module, std::span<const Carry> carries);
 
-// Does it hold state that no output feeds: parameters, and what an optimizer keeps.
+// Does an entry change state that is not carried: parameters, and what an optimizer keeps.
 bool trains(const Module& module);
+// Does it hold weights as state that no run changes, see make_refittable().
+bool is_refittable(const Module& module);
 
 }  // namespace oclc

@@ -28,7 +28,7 @@ TEST_CASE("exit code 2: the command line") {
   CHECK(usage(model) == "wanted -o FILE, --emit-dir, --stop-after, --report or --list-ops" + end);
   CHECK(usage("tunes") ==
         "wanted a model file or a command (bench, cache, check-gradients, check-op, conformance, devices, export-onnx, info, "
-        "new-op, tune), found "
+        "new-op, refit, tune), found "
         "'tunes'; did you mean 'tune'?" +
             end);
   CHECK(usage(model + " -o x --dim N") == "wanted --dim NAME=NUMBER, found 'N'" + end);

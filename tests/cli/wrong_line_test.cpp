@@ -29,7 +29,7 @@ TEST_CASE("unknown commands, passes and targets get the nearest name") {
   CHECK(refusal("becnh", 2) ==
         "oclc: error: wanted a model file or a command (bench, cache, check-gradients, check-op, conformance, devices, "
         "export-onnx, "
-        "info, new-op, tune), "
+        "info, new-op, refit, tune), "
         "found 'becnh'; did you mean 'bench'?; see oclc --help\n");
   CHECK_FALSE(has(refusal("xyzzy", 2), "did you mean"));
   const std::string compile = folder.model() + " -o " + folder.at("plan.bin");

@@ -15,11 +15,12 @@ int check_op_command(int argc, char** argv, std::string& file);
 int new_op_command(int argc, char** argv, std::string& file);
 int devices_command(int argc, char** argv, std::string& file);
 int info_command(int argc, char** argv, std::string& file);
+int refit_command(int argc, char** argv, std::string& file);
 int tune_command(int argc, char** argv, std::string& file);
 int export_command(int argc, char** argv, std::string& file);
 
 // The help of each, which is also the table that the man page and completion are made from (tools/command_line/manual.h).
 extern const std::string_view kCompileHelp, kBenchHelp, kCheckGradientsHelp, kCheckOpHelp, kNewOpHelp, kConformanceHelp,
-    kDevicesHelp, kExportHelp, kInfoHelp, kTuneHelp, kCacheHelp;
+    kDevicesHelp, kExportHelp, kInfoHelp, kRefitHelp, kTuneHelp, kCacheHelp;
 
 }  // namespace oclc::tool

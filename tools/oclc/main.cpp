@@ -32,6 +32,7 @@ constexpr Command kCommands[] = {{"bench", bench_command, &kBenchHelp},
                                  {"export-onnx", export_command, &kExportHelp},
                                  {"info", info_command, &kInfoHelp},
                                  {"new-op", new_op_command, &kNewOpHelp},
+                                 {"refit", refit_command, &kRefitHelp},
                                  {"tune", tune_command, &kTuneHelp}};
 
 // --man, and --completion SHELL.

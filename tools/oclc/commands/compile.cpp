@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "compiler/ir/text.h"
+#include "compiler/training/refittable.h"
 #include "compiler/training/training.h"
 #include "runtime/package/writer.h"
 #include "tools/oclc/add_binaries.h"
@@ -35,6 +36,7 @@ const std::string_view kCompileHelp =
        oclc devices [--targets]                   OpenCL devices, or the targets known
        oclc info FILE                             what a model or a plan holds
        oclc new-op DOMAIN.NAME                    a file with an operator to begin with
+       oclc refit PLAN WEIGHTS -o FILE            new weights in a plan that was compiled with --refit
        oclc tune MODEL --db FILE                  times tiles and strategies on a device, for --tuned FILE
        oclc export-onnx --model M --state C -o F  the model with the trained weights of a checkpoint
 
@@ -46,6 +48,7 @@ Model
   --length x=2             elements of an input that is a sequence: inputs x.0, x.1; `none`: an empty optional
   --carry OUT=IN[,state]   output OUT of a run is input IN of the next, kept on the device; `state`: it is no output then (repeatable)
   --op FILE                operators of your own, for nodes outside of ONNX (repeatable); see docs/custom_operators.md
+  --refit                  keep the weights apart, so that oclc refit and a session can change them; runs are slower
   --metadata NAME=TEXT     a property of the model that the plan keeps, beside those of an ONNX file (repeatable)
   --external-data-dir DIR  folder of the model's external data (default: the model's)
   --allow-symlinks, --allow-newer-opset   external data behind symbolic links; operator sets newer than the newest known
@@ -88,7 +91,7 @@ struct CompileArguments {
   std::string loss, optimizer = "sgd", prediction;
   std::vector<std::string> frozen, carries, metadata;
   std::uint32_t seed = 0;
-  bool accumulate = false, init = false;
+  bool accumulate = false, init = false, refit = false;
   std::string recompute = "none", mixed;
   std::optional<double> recompute_mebibytes;
   bool report = false, list_ops = false;
@@ -267,10 +270,8 @@ int compile_model(const CompileArguments& arguments) {
   Progress progress(arguments.shown.progress_form());
   ImportOptions import = import_options(arguments.read);
   TrainingOptions training;
-  if (!arguments.loss.empty()) {
-    training = training_options(arguments);
-    import.training = true;
-  }
+  if (!arguments.loss.empty()) training = training_options(arguments);
+  import.training = arguments.refit || !arguments.loss.empty();
   progress.stage("device");
   CompileOptions options = compile_options(arguments.build, progress);
   options.report = arguments.report;
@@ -283,7 +284,8 @@ int compile_model(const CompileArguments& arguments) {
   progress.stage("graph");
   const auto make_module = [&] {
     std::shared_ptr<Module> made = read_model(arguments.model, import);
-    if (import.training) options.limits = build_training(*made, training);
+    if (arguments.refit) make_refittable(*made);
+    if (!arguments.loss.empty()) options.limits = build_training(*made, training);
     carry_outputs(*made, parse_carries(arguments.carries));
     set_metadata(*made, arguments.metadata);
     return made;
@@ -345,6 +347,7 @@ int compile_command(int argc, char** argv, std::string& file) {
   app.add_flag("--report", arguments.report);
   app.add_flag("--list-ops", arguments.list_ops);
   app.add_option("--carry", arguments.carries)->allow_extra_args(false);
+  app.add_flag("--refit", arguments.refit);
   app.add_option("--metadata", arguments.metadata)->allow_extra_args(false);
   app.add_option("--train", arguments.loss);
   app.add_option("--optimizer", arguments.optimizer);
@@ -366,6 +369,7 @@ int compile_command(int argc, char** argv, std::string& file) {
     }
   }
   if (!arguments.carries.empty() && !arguments.loss.empty()) usage_error("--carry does not go with --train");
+  if (arguments.refit && !arguments.loss.empty()) usage_error("--refit does not go with --train, whose plans have parameters");
   if (arguments.recompute != "none" && arguments.recompute != "cheap")
     arguments.recompute_mebibytes = mebibytes_given(arguments.recompute);
   if (arguments.model.empty()) usage_error("wanted a model file, found none");
