@@ -15,8 +15,8 @@ inline constexpr unsigned char kMagic[8] = {'O', 'C', 'L', 'C', '\r', '\n', 0x1a
 inline constexpr std::uint32_t kByteOrder = 0x01020304;
 // The least that a file needs is written.
 inline constexpr std::uint32_t kOldestVersion = 1, kQuantizedVersion = 2, kBinariesVersion = 3, kRowsVersion = 4,
-                               kCompressedVersion = 5, kFiltersVersion = 6;
-inline constexpr std::uint32_t kFormatVersion = kFiltersVersion;  // the newest
+                               kCompressedVersion = 5, kFiltersVersion = 6, kOwnKernelsVersion = 7;
+inline constexpr std::uint32_t kFormatVersion = kOwnKernelsVersion;  // the newest
 inline constexpr std::uint64_t kMetadataAlignment = 64;
 inline constexpr std::uint64_t kBinariesAlignment = 64;
 inline constexpr std::uint64_t kConstantsAlignment = 4096;  // a page, so that the mapping can become a device buffer

@@ -36,8 +36,11 @@ bool has_rows(const Steps* steps) {
          });
 }
 
-// The version that a runtime must know for the plan's steps.
+// The version that a runtime must know for the plan's steps and programs.
 std::uint32_t version_of(std::span<const std::byte> metadata) {
+  const auto* programs = plan::GetPlan(metadata.data())->programs();
+  const auto own_kernels = [](const plan::Program* program) { return program->own_kernels(); };
+  if (programs && std::any_of(programs->begin(), programs->end(), own_kernels)) return kOwnKernelsVersion;
   const auto* entries = plan::GetPlan(metadata.data())->entries();
   const bool rows = entries && std::any_of(entries->begin(), entries->end(),
                                            [](const plan::Entry* entry) { return has_rows(entry->steps()); });
@@ -75,7 +78,7 @@ class Writer {
     const std::vector<std::byte> shorter = shorter_metadata(constant_bytes);
     header.version = std::max(quantized ? kQuantizedVersion : kOldestVersion, version_of(metadata_));
     if (!shorter.empty()) header.version = std::max(header.version, kCompressedVersion);
-    if (quantized && has_filters()) header.version = kFiltersVersion;
+    if (quantized && has_filters()) header.version = std::max(header.version, kFiltersVersion);
     header.section_count = kLeastSections;
     header.header_bytes = sizeof(Header) + kLeastSections * sizeof(SectionRow);
     SectionRow rows[kLeastSections] = {};
@@ -99,7 +102,8 @@ class Writer {
     std::memcpy(header.magic, kMagic, sizeof kMagic);
     header.byte_order = kByteOrder;
     header.version = std::max(kBinariesVersion, version_of(plan.metadata()));
-    if (plan.is_quantized() && stores_filters(plan.stored_constants())) header.version = kFiltersVersion;
+    if (plan.is_quantized() && stores_filters(plan.stored_constants()))
+      header.version = std::max(header.version, kFiltersVersion);
     header.section_count = kMostSections;
     header.header_bytes = sizeof(Header) + kMostSections * sizeof(SectionRow);
     std::vector<std::byte> head(header.header_bytes);

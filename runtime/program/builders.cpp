@@ -198,7 +198,9 @@ void Builders::wait(std::uint32_t unit, const std::string& kernel, const Look& l
 }
 
 void Builders::wait_for_unit(std::uint32_t unit, const Look& look) { wait(unit, "", look); }
-void Builders::wait_for_kernel(std::uint32_t unit, const std::string& kernel, const Look& look) { wait(unit, asked_for(kernel), look); }
+void Builders::wait_for_kernel(std::uint32_t unit, const std::string& kernel, const Look& look) {
+  wait(unit, asked_for(kernel), look);
+}
 
 bool Builders::is_done(std::uint32_t unit, const std::string& kernel) {
   const std::lock_guard lock(mutex_);

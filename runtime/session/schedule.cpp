@@ -127,13 +127,10 @@ const std::vector<Piece>& Schedule::pieces_of(const fb::Launch& launch) const {
 
 ClKernel Schedule::make_kernel(const fb::Launch& launch, const std::string& name, std::size_t piece) const {
   cl_int code = CL_SUCCESS;
-  ClKernel kernel(
-      clCreateKernel(programs_->units[pieces_of(launch)[piece].unit].get(),
-                     name.c_str(), &code));
+  ClKernel kernel(clCreateKernel(programs_->units[pieces_of(launch)[piece].unit].get(), name.c_str(), &code));
   if (code == CL_INVALID_KERNEL_NAME)
     throw Failure(OCLC_E_PLAN,
-                  loaded_.package().name() + ": invalid plan: program '" +
-                      program_of(launch).name()->str() +
+                  loaded_.package().name() + ": invalid plan: program '" + program_of(launch).name()->str() +
                       "' has no kernel '" + name + "'",
                   code);
   check_cl(code, "creating kernel '" + name + "'");

@@ -53,8 +53,7 @@ void Schedule::ask_builders() {
 void Schedule::leave_marks() const {
   for (const Leaf& leaf : leaves_) {
     if (!leaf.launch) continue;
-    for (const Piece& piece : pieces_of(*leaf.launch))
-      leave_mark(*programs_, piece.unit, leaf.name);
+    for (const Piece& piece : pieces_of(*leaf.launch)) leave_mark(*programs_, piece.unit, leaf.name);
   }
 }
 

@@ -65,6 +65,10 @@ TEST_CASE("short kernels of a Hopper are one launch, whose parts have kernels of
     CHECK(launch.parts()->Get(i)->name()->str() == apart.schedule.kernels[i].name);
     CHECK(launch.parts()->Get(i)->kernel()->str() == launch.name()->str() + "_k" + std::to_string(i % 2));
   }
+  // A device may build some of these alone.
+  const plan::Program& program = *metadata_of(together).programs()->Get(static_cast<std::uint32_t>(launch.program()));
+  CHECK(program.own_kernels());
+  CHECK(program.part_bytes()->size() == 2);
 }
 
 TEST_CASE("a megakernel of a GPU computes the bits of launches, run after run") {

@@ -276,6 +276,98 @@ TEST_CASE("programs of processes that end early are built here") {
             "a process that compiled kernels beside this one has ended; what is left of its work is done in this one"});
 }
 
+TEST_CASE("a long launch is answered by the kernels of its parts, which processes build in pieces, until it is built") {
+  if (!helps()) return;
+  const TempDir cache;
+  const Setting quirks("OCLC_QUIRKS", (std::string(kSerialBuilds) + ",-own_cache").c_str()), one("OCLC_BUILDERS", "1"),
+      at_once(kWait, nullptr), folder("OCLC_CACHE_DIR", cache.path().c_str());
+  const std::string name = fresh_name();
+  const auto bytes = finish(plan_of_kernels(name));
+  const std::vector<float> x = {1, 2, 3, 4};
+  const auto names_of = [](rt::Session& session) {
+    std::vector<std::string> names;
+    for (const oclc_build_info& b : session.builds()) names.emplace_back(b.name);
+    return names;
+  };
+  const std::vector<std::string> whole = {name}, pieces = {name + ", kernels 0 to 0", name + ", kernels 1 to 1"};
+  std::vector<float> y(4);
+  const auto run = [&](rt::Session& session) {
+    std::fill(y.begin(), y.end(), 0.0f);
+    session.set_output(0, "y", y.data(), {4});
+    session.run(0);
+    CHECK(y == kResult);
+  };
+  const auto start = [&] {
+    rt::Session session(rt::Plan::load(bytes.data(), bytes.size()), rt::Context());
+    session.set_input(0, "x", x.data(), {4});
+    run(session);
+    return session;
+  };
+  {
+    rt::Session session = start();
+    CHECK(names_of(session) == pieces);
+    CHECK(session.builds()[0].by_builder != session.builds()[1].by_builder);
+    CHECK(session.stats().unoptimized);
+    for (int i = 0; i < 600 && session.stats().unoptimized; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      run(session);
+    }
+    CHECK_FALSE(session.stats().unoptimized);
+    CHECK(session.stats().optimized_ns > 0);
+    session.enable_profile(true);
+    run(session);
+    CHECK(session.launches().size() == 2);
+  }
+  {
+    // What the program cache holds is not cut.
+    rt::Session session = start();
+    CHECK_FALSE(session.stats().unoptimized);
+    CHECK(names_of(session) == whole);
+  }
+  const TempDir empty;
+  const Setting elsewhere("OCLC_CACHE_DIR", empty.path().c_str());
+  {
+    const Setting wait(kWait, "1");
+    rt::Session session = start();
+    CHECK_FALSE(session.stats().unoptimized);
+    CHECK(names_of(session) == whole);
+  }
+}
+
+TEST_CASE("a long launch is built as a whole where there are no processes, and a short one always") {
+  if (!helps()) return;
+  const TempDir cache;
+  const Setting quirks("OCLC_QUIRKS", (std::string(kSerialBuilds) + ",-own_cache").c_str()), at_once(kWait, nullptr),
+      folder("OCLC_CACHE_DIR", cache.path().c_str());
+  fb::PlanT plan = plan_of_kernels(fresh_name(), 10);
+  {
+    const Setting none("OCLC_BUILDERS", "0");
+    CHECK_FALSE(answered(finish(plan), rt::Context()).stats().unoptimized);
+  }
+  plan = plan_of_kernels(fresh_name(), 10);
+  plan.programs[0]->part_bytes = {8000, 8000};
+  const Setting one("OCLC_BUILDERS", "1");
+  CHECK_FALSE(answered(finish(plan), rt::Context()).stats().unoptimized);
+}
+
+TEST_CASE("kernels of parts that a plan's program lacks are told of by name") {
+  if (!helps()) return;
+  const TempDir cache;
+  const Setting quirks("OCLC_QUIRKS", (std::string(kSerialBuilds) + ",-own_cache").c_str()), one("OCLC_BUILDERS", "1"),
+      at_once(kWait, nullptr), folder("OCLC_CACHE_DIR", cache.path().c_str());
+  const std::string name = fresh_name();
+  fb::PlanT plan = plan_of_kernels(name, 10);
+  auto& parts = plan.entries[0]->steps[0]->body.AsLaunch()->parts;
+  std::swap(parts[0]->kernel, parts[1]->kernel);
+  std::string text;
+  try {
+    answered(finish(plan), rt::Context());
+  } catch (const std::exception& error) {
+    text = error.what();
+  }
+  CHECK(text == "plan: invalid plan: program '" + name + "' has no kernel '" + name + "_k1'");
+}
+
 TEST_CASE("a quirk that nobody knows is refused with those there are") {
   const Setting quirks("OCLC_QUIRKS", "own_cache,serial_build");
   std::string text;

@@ -56,6 +56,28 @@ inline std::unique_ptr<fb::ProgramT> two_steps(const std::string& name, int func
   return p;
 }
 
+// The same with a kernel for each step. The one of both waits for nobody, and is there as a whole alone: in pieces it does
+// something else.
+inline std::unique_ptr<fb::ProgramT> two_kernels(const std::string& name, int functions) {
+  const std::string parameters =
+                        "(global const float* x, long x0, global float* y, long y0, int first, int last) {\n"
+                        "  size_t i = get_global_id(0);\n",
+                    head = "__attribute__((reqd_work_group_size(1, 1, 1)))\nkernel void " + name;
+  std::string text = "#ifdef " + name + "_LAST\n" + head + parameters + "  y[y0 + i] = -1;\n}\n";
+  for (int step = 0; step < 2; ++step)
+    text += "#if " + name + "_FIRST <= " + std::to_string(step) + " && " + std::to_string(step) + " < " + name + "_LAST\n" +
+            head + "_k" + std::to_string(step) + parameters +
+            (step == 0 ? "  y[y0 + i] = x[x0 + i] + 1;\n" : "  y[y0 + i] *= 3;\n") + "}\n#endif\n";
+  text +=
+      "#else\n" + many_functions(name, functions) + head + parameters +
+      "  if (first <= 0 && 0 < last) y[y0 + i] = x[x0 + i] + 1;\n  if (first <= 1 && 1 < last) y[y0 + i] *= 3;\n}\n#endif\n";
+  auto p = program(name, text);
+  p->mergeable = true;
+  p->part_bytes = {30000, 30000};
+  p->own_kernels = true;
+  return p;
+}
+
 inline void add_entry(fb::PlanT& plan, const std::string& entry_name, const std::string& kernel, int functions) {
   auto e = entry(entry_name);
   e->inputs.push_back(binding("x", 0, {4}));
@@ -75,6 +97,14 @@ inline fb::PlanT plan_of(const std::vector<std::string>& kernels, int functions 
   plan.buffers.push_back(buffer("x", fb::BufferKind::input, 16));
   plan.buffers.push_back(buffer("y", fb::BufferKind::output, 16));
   for (std::size_t i = 0; i < kernels.size(); ++i) add_entry(plan, "entry" + std::to_string(i), kernels[i], functions);
+  return plan;
+}
+
+inline fb::PlanT plan_of_kernels(const std::string& name, int functions = kManyFunctions) {
+  fb::PlanT plan = plan_of({name}, functions);
+  plan.programs[0] = two_kernels(name, functions);
+  auto& parts = plan.entries[0]->steps[0]->body.AsLaunch()->parts;
+  for (std::size_t i = 0; i < parts.size(); ++i) parts[i]->kernel = name + "_k" + std::to_string(i);
   return plan;
 }
 

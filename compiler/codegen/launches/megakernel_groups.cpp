@@ -72,8 +72,7 @@ class GroupsCode : private MegakernelArguments {
     g.source += fmt::format("#if OCLC_NV_SM >= {} && !defined({}_LAST)\n", kGroupsWait, name_) + tables() +
                 head_of("", parameters) + whole() + "}\n#else\n" + head_of("", parameters) + "}\n";
     for (std::size_t kind = 0; kind < kinds_.size(); ++kind)
-      g.source += where_wanted(
-          kind, head_of(fmt::format("_k{}", kind), parameters) + one(static_cast<int>(kind)) + "}\n");
+      g.source += where_wanted(kind, head_of(fmt::format("_k{}", kind), parameters) + one(static_cast<int>(kind)) + "}\n");
     g.source += "#endif\n";
     return std::move(out_);
   }

@@ -58,7 +58,7 @@ std::vector<std::int64_t> shape_of(const plan::Variable& v) {
   std::vector<std::int64_t> shape;
   for (std::uint32_t d = 0; v.shape() && d < v.shape()->size(); ++d) {
     const auto& code = *v.shape()->Get(d)->code();
-    shape.push_back(*package::evaluate({code.data(), code.size()}, {}));
+    shape.push_back(package::evaluate({code.data(), code.size()}, {}).value_or(-1));
   }
   return shape;
 }
@@ -126,6 +126,8 @@ class Refit {
     if (!buffer.has_initial())
       refuse(package_.name(), fmt::format("weight '{}' has no place in the plan's file; compile the model again", name));
     const std::uint64_t at = buffer.constant_offset() + static_cast<std::uint64_t>(v.offset()) * size_bytes(wanted.dtype);
+    if (at > out.size() || tensor.bytes() > out.size() - at)
+      refuse(package_.name(), fmt::format("weight '{}' ends behind the plan's constants; compile the model again", name));
     std::memcpy(out.data() + at, tensor.data(), tensor.bytes());
     ++replaced_;
   }
