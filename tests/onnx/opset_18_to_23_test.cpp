@@ -258,6 +258,17 @@ TEST_CASE("Resize with antialias widens the filter") {
     }
     return sum / weights;
   });
+  const HostTensor rows = noise({1, 2, 3200, 2}, 1);
+  check(resized({1, 2, 3200, 2}, "linear", {1, 1, 1.0F / 64, 1}), {rows}, {1, 2, 50, 2}, [&](std::int64_t i) {
+    double sum = 0, weights = 0;
+    const double centre = (static_cast<double>(i / 2 % 50) + 0.5) * 64 - 0.5;
+    for (std::int64_t k = -64; k < 3264; ++k) {
+      const double weight = std::max(0.0, 1 - std::fabs(static_cast<double>(k) - centre) / 64);
+      sum += weight * rows.at(i / 100 * 6400 + std::clamp<std::int64_t>(k, 0, 3199) * 2 + i % 2);
+      weights += weight;
+    }
+    return sum / weights;
+  });
 }
 
 TEST_CASE("Resize keeps the aspect ratio of the axes it names") {

@@ -159,6 +159,40 @@ def test_recurrent_layers_are_read_whole(
         check(cell, (x,), tmp_path / "c.pt2")
 
 
+def holey(rows: int, columns: int) -> torch.Tensor:
+    x = torch.randn(rows, columns)
+    x[0, 1] = x[2] = torch.nan
+    return x
+
+
+@pytest.mark.parametrize("interpolation", ["linear", "lower", "higher", "midpoint", "nearest"])
+@pytest.mark.parametrize("function", [torch.quantile, torch.nanquantile])
+def test_quantiles_are_read_whole(function: Any, interpolation: str, tmp_path: pathlib.Path) -> None:
+    torch.manual_seed(1)
+    parts = torch.tensor([0.0, 0.35, 0.5, 1.0])
+    for x in (torch.randn(4, 7), holey(4, 7)):
+        for dim, keepdim in ((None, False), (0, True), (1, False)):
+            check(
+                Function(lambda x, dim=dim, keepdim=keepdim: function(x, parts, dim, keepdim, interpolation=interpolation)),
+                (x,),
+                tmp_path / "m.pt2",
+            )
+    check(Function(lambda x: function(x, 0.3, dim=1, interpolation=interpolation)), (torch.randn(4, 7),), tmp_path / "m.pt2")
+
+
+def test_membership_is_read_whole(tmp_path: pathlib.Path) -> None:
+    x, others = torch.randint(0, 9, (3, 5)), torch.tensor([[2, 3], [5, 7]])
+    check(Function(lambda x, y: (torch.isin(x, y), torch.isin(x, y, invert=True))), (x, others), tmp_path / "m.pt2")
+    check(Function(lambda x: (torch.isin(x, 4), torch.isin(3, x))), (x,), tmp_path / "m.pt2")
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_with_padding_are_read_whole(mode: str, tmp_path: pathlib.Path) -> None:
+    torch.manual_seed(1)
+    bag = nn.EmbeddingBag(10, 4, mode=mode, padding_idx=3)
+    check(bag, (torch.tensor([1, 3, 3, 5, 3, 9]), torch.tensor([0, 2, 4])), tmp_path / "m.pt2")
+
+
 def test_a_recurrent_layer_of_any_batch(tmp_path: pathlib.Path) -> None:
     model = nn.GRU(5, 7, batch_first=True).eval()
     batch = torch.export.Dim("batch", max=16)

@@ -4,15 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "compiler/support/integer_of.h"
+#include "frontends/onnx/axis_product.h"
 #include "frontends/onnx/table.h"
 
 namespace oclc::onnx {
 namespace {
 
 constexpr std::int64_t kLargestAxis = 1 << 24;
-constexpr std::int64_t kMostTaps = 64;
+// Elements of a sum that are gathered; longer sums are products with a matrix of weights, of at most so many.
+constexpr std::int64_t kMostTaps = 64, kMostWeights = 1 << 22;
 
 struct Method {
   std::string mode = "nearest", coordinates = "half_pixel", nearest = "round_prefer_floor";
@@ -83,8 +86,9 @@ Taps taps_of(OpContext& c, const Method& m, const AxisPlan& a) {
   }
   // Antialiasing widens the kernel by the factor that the axis shrinks.
   const double narrow = m.antialias ? std::min(a.scale, 1.0) : 1.0, reach = (m.mode == "linear" ? 1 : 2) / narrow;
-  if (2 * std::ceil(reach) > kMostTaps)
-    c.unsupported(fmt::format("at most {} elements of an axis in one sum", kMostTaps), fmt::format("{}", 2 * std::ceil(reach)));
+  if (2 * std::ceil(reach) * static_cast<double>(std::max<std::int64_t>(a.out, 1)) > static_cast<double>(kMostWeights))
+    c.unsupported(fmt::format("at most {} weights along an axis", kMostWeights),
+                  fmt::format("{} sums of {} elements", a.out, 2 * std::ceil(reach)));
   const auto width = static_cast<std::int64_t>(std::ceil(reach)) * 2;
   taps.index.assign(static_cast<std::size_t>(width), std::vector<std::int64_t>(count, 0));
   taps.weight.assign(static_cast<std::size_t>(width), std::vector<double>(count, 0));
@@ -108,10 +112,26 @@ Taps taps_of(OpContext& c, const Method& m, const AxisPlan& a) {
   return taps;
 }
 
+// The matrix [out, in] of these weights.
+HostTensor shares_of(OpContext& c, const Taps& taps, const AxisPlan& a, DType dtype) {
+  if (a.in > kMostWeights / std::max<std::int64_t>(a.out, 1))
+    c.unsupported(fmt::format("at most {} weights along an axis", kMostWeights), fmt::format("{} x {}", a.out, a.in));
+  HostTensor shares(dtype, {a.out, a.in});
+  for (std::int64_t i = 0; i < a.out; ++i) {
+    std::map<std::int64_t, double> sums;  // elements that stand for others outside come several times
+    for (std::size_t k = 0; k < taps.index.size(); ++k)
+      sums[taps.index[k][static_cast<std::size_t>(i)]] += taps.weight[k][static_cast<std::size_t>(i)];
+    for (const auto& [at, sum] : sums) shares.set(i * a.in + at, sum);
+  }
+  return shares;
+}
+
 Value* along_axis(OpContext& c, Value* x, const AxisPlan& a, const Method& m) {
   const Taps taps = taps_of(c, m, a);
   Value* result = nullptr;
-  for (std::size_t k = 0; k < taps.index.size(); ++k) {
+  const bool product = static_cast<std::int64_t>(taps.index.size()) > kMostTaps;
+  if (product) result = axis_product(c.b, x, a.axis, shares_of(c, taps, a, x->type.dtype));
+  for (std::size_t k = 0; !product && k < taps.index.size(); ++k) {
     const auto& weights = taps.weight[k];
     if (std::all_of(weights.begin(), weights.end(), [](double w) { return w == 0; })) continue;
     Value* part = c.b.gather(x, c.b.ints(taps.index[k]), static_cast<std::int64_t>(a.axis));

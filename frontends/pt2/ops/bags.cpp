@@ -138,6 +138,7 @@ Outputs sample_weights_backward(AtenContext& c) {
 constexpr OpRow kBagRows[] = {
     {"aten._embedding_bag.default", embedding_bag},
     {"aten._embedding_bag_forward_only.default", embedding_bag},
+    {"aten.embedding_bag.padding_idx", embedding_bag},
     {"aten._embedding_bag_backward.default", embedding_bag_backward},
     {"aten._embedding_bag_dense_backward.default", embedding_bag_backward},
     {"aten._embedding_bag_per_sample_weights_backward.default", sample_weights_backward},

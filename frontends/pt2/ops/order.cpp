@@ -1,6 +1,7 @@
 // Running extremes and running logarithms of sums, elements by their rank, places in sorted rows, and writes in a mask's order.
 #include <functional>
 
+#include "frontends/pt2/axes.h"
 #include "frontends/pt2/onnx_call.h"
 #include "frontends/pt2/table.h"
 
@@ -124,6 +125,64 @@ Outputs median(AtenContext& c) {
   return out;
 }
 
+// At a part q of the way through the sorted elements, 0 to 1: between the two nearest by what `interpolation` says. With NaN
+// among the elements it is NaN, or they are left out.
+Outputs quantile(AtenContext& c) {
+  Value* x = c.tensor("self");
+  const DType dtype = x->type.dtype;
+  const bool all = !c.has("dim") || x->type.rank() == 0;
+  if (all) x = c.b.reshape(x, {x->type.elements()});
+  const auto last = static_cast<std::int64_t>(x->type.rank()) - 1, axis = all ? 0 : c.axis(c.integer("dim"), x->type.rank());
+  Ints perm;
+  for (std::int64_t i = 0; i <= last; ++i)
+    if (i != axis) perm.push_back(i);
+  perm.push_back(axis);
+  x = reordered(c, x, perm);
+  const Expr count = x->type.shape.back();
+  Value* parts = c.find("q")->is(Arg::Kind::tensor) ? c.tensor("q") : c.operand("q", dtype);
+  parts = c.b.reshape(c.b.cast(parts, dtype), {parts->type.elements()});
+
+  Value* largest = c.b.add(c.b.exprs({count}, {}), -1);  // rank
+  Value* missing = c.b.reduce("reduce_sum", c.b.cast(c.b.unary("is_nan", x), DType::i64), {last}, true);
+  Value* rank = c.b.mul(parts, c.b.cast(c.core() == "nan" ? c.b.sub(largest, missing) : largest, dtype));
+  if (c.core() == "nan")
+    rank = c.b.max(rank, c.b.scalar(dtype, 0));
+  else
+    rank = c.b.where(c.b.call("greater", {missing, c.b.scalar(DType::i64, 0)}), c.b.cast(largest, dtype), rank);
+  Shape shape = x->type.shape;
+  shape.back() = parts->type.shape[0];
+  rank = c.b.expand(rank, shape);
+
+  const std::string between = c.text("interpolation", "linear");
+  Value* rows = sorted(c, x, last)[0];
+  const auto at = [&](Value* place) { return c.b.gather_elements(rows, c.b.cast(place, DType::i64), last); };
+  Value *below = c.b.unary("floor", rank), *above = c.b.unary("ceil", rank), *y = nullptr;
+  if (between == "linear" || between == "midpoint") {
+    Value *first = at(below), *step = c.b.sub(at(above), first);
+    Value* share = between == "linear" ? c.b.sub(rank, below) : c.b.scalar(dtype, 0.5);
+    y = c.b.add(first, c.b.mul(share, step));
+  } else {
+    y = at(between == "lower" ? below : between == "higher" ? above : c.b.unary("round", rank));
+  }
+  Ints front = {last};  // the quantiles come first
+  for (std::int64_t i = 0; i < last; ++i) front.push_back(i);
+  return {c.b.reshape(reordered(c, y, front), c.result().shape)};
+}
+
+// Which elements are among others.
+Outputs is_in(AtenContext& c) {
+  const std::string_view one = c.has("element") ? "element" : "elements",
+                         others = c.has("test_element") ? "test_element" : "test_elements";
+  const DType dtype = c.common_dtype({one, others});
+  Value *x = c.operand(one, dtype), *among = c.operand(others, dtype);
+  Shape shape = x->type.shape;
+  shape.emplace_back(1);
+  const auto last = static_cast<std::int64_t>(shape.size()) - 1;
+  Value* equal = c.b.call("equal", {c.b.reshape(x, shape), c.b.reshape(among, {among->type.elements()})});
+  Value* found = c.b.cast(c.b.reduce("reduce_sum", c.b.cast(equal, DType::i64), {last}, false), DType::boolean);
+  return {c.flag("invert") ? c.b.unary("not", found) : found};
+}
+
 // How many elements of the sorted rows stand before each value: [.., n] and [.., m] give [.., m].
 Value* places_in(AtenContext& c, Value* rows, Value* values, bool right) {
   const DType dtype = promoted(rows->type.dtype, values->type.dtype);
@@ -216,6 +275,13 @@ constexpr OpRow kOrderRows[] = {
     {"aten.median.dim", median},
     {"aten.nanmedian.default", median, "nan"},
     {"aten.nanmedian.dim", median, "nan"},
+    {"aten.quantile.default", quantile},
+    {"aten.quantile.scalar", quantile},
+    {"aten.nanquantile.default", quantile, "nan"},
+    {"aten.nanquantile.scalar", quantile, "nan"},
+    {"aten.isin.Tensor_Tensor", is_in},
+    {"aten.isin.Tensor_Scalar", is_in},
+    {"aten.isin.Scalar_Tensor", is_in},
     {"aten.msort.default", sorted_rows},
     {"aten.searchsorted.Tensor", search},
     {"aten.searchsorted.Scalar", search},

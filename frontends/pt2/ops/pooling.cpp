@@ -3,7 +3,7 @@
 #include <functional>
 #include <optional>
 
-#include "frontends/pt2/axis_product.h"
+#include "frontends/onnx/axis_product.h"
 #include "frontends/pt2/gradient.h"
 #include "frontends/pt2/onnx_call.h"
 #include "frontends/pt2/table.h"
@@ -141,7 +141,7 @@ Value* adapted_axis(AtenContext& c, Value* x, std::size_t axis, std::int64_t in,
     const std::int64_t begin = i * in / out, end = ((i + 1) * in + out - 1) / out;
     for (std::int64_t k = begin; k < end; ++k) shares.set(i * in + k, 1 / static_cast<double>(end - begin));
   }
-  return axis_product(c, x, axis, std::move(shares));
+  return onnx::axis_product(c.b, x, axis, std::move(shares));
 }
 
 Value* adapted(AtenContext& c, Value* x, const Shape& sizes) {

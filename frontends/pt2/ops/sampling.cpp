@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "frontends/pt2/axis_product.h"
+#include "frontends/onnx/axis_product.h"
 #include "frontends/pt2/gradient.h"
 #include "frontends/pt2/norms.h"
 #include "frontends/pt2/onnx_call.h"
@@ -88,7 +88,7 @@ Value* resized_without_aliases(AtenContext& c, Value* x, const Shape& result) {
     double step = c.has(name) ? 1 / c.real(name) : from / to;
     if (c.flag("align_corners")) step = to > 1 ? (from - 1) / (to - 1) : 0;
     if (in == out && step == 1) continue;
-    x = axis_product(c, x, i, antialiased_shares(x->type.dtype, in.value(), out.value(), step, c.core() == "cubic"));
+    x = onnx::axis_product(c.b, x, i, antialiased_shares(x->type.dtype, in.value(), out.value(), step, c.core() == "cubic"));
   }
   return x;
 }

@@ -1,10 +1,10 @@
 // A product with a known matrix along one axis: resizing and pooling whose windows differ in size.
 #pragma once
-#include "frontends/pt2/context.h"
+#include "compiler/ops/builder.h"
 
-namespace oclc::pt2 {
+namespace oclc::onnx {
 
 // y[.., i, ..] = sum(k: shares[i, k] x[.., k, ..]) with shares [out, in]; `in` is the size of the axis.
-Value* axis_product(AtenContext& c, Value* x, std::size_t axis, HostTensor shares);
+Value* axis_product(Builder& b, Value* x, std::size_t axis, HostTensor shares);
 
-}  // namespace oclc::pt2
+}  // namespace oclc::onnx
