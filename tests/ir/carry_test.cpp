@@ -55,9 +55,17 @@ graph predict(%x: f32[1, 4], %h: f32[1, 4], %c: f32[1, 4]) {
   CHECK(!trains(module));
 }
 
-TEST_CASE("a module with state that no output feeds trains") {
-  CHECK(trains(parse_module("module \"m\"\nstate \"w\" : f32[1]\n", find_op)));
-  CHECK(!trains(parse_module("module \"m\"\n", find_op)));
+TEST_CASE("a module with state that an entry changes trains, one whose state stays can be refitted") {
+  const auto module = [](const std::string& output) {
+    return parse_module("module \"m\"\nstate \"w\" : f32[1]\ngraph g(%w: f32[1]) {\n  return " + output + "=%w\n}\n", find_op);
+  };
+  CHECK(trains(module("w")));
+  CHECK(!is_refittable(module("w")));
+  CHECK(!trains(module("y")));
+  CHECK(is_refittable(module("y")));
+  const Module none = parse_module("module \"m\"\n", find_op);
+  CHECK(!trains(none));
+  CHECK(!is_refittable(none));
 }
 
 TEST_CASE("what cannot be carried is refused with both names, what was found and what to do") {
@@ -89,7 +97,8 @@ TEST_CASE("what cannot be carried is refused with both names, what was found and
   CHECK(
       refused("module \"m\"\ngraph g(%h: f32[2], %x: f32[2]) {\n  %0 = add(%h, %x)\n  return h=%x, y=%0\n}\n", {{"y", "h"}}) ==
       "wanted an input whose name no output has for --carry y=h, found output 'h'; rename that output");
-  CHECK(refused("module \"m\"\nstate \"w\" : f32[1]\ngraph g(%h: f32[2]) {\n  return y=%h\n}\n", {{"y", "h"}}) ==
+  CHECK(refused("module \"m\"\nstate \"w\" : f32[1]\ngraph g(%h: f32[2], %w: f32[1]) {\n  return y=%h, w=%w\n}\n",
+                {{"y", "h"}}) ==
         "wanted a model with one entry point and no training for --carry y=h, found 1 entry points and 1 states; a step of "
         "training carries its parameters by itself");
 }

@@ -167,12 +167,12 @@ TEST_CASE("case 62: wild section tables with right checksums are refused") {
 TEST_CASE("case 63: foreign magic, versions and byte orders are named") {
   const auto bytes = vector_plan_bytes();
   ErrorKind kind{};
-  CHECK(load_error(with_header(bytes, [](auto& h, auto*) { h.version = 7; }), &kind) ==
-        "plan: plan format 7, this runtime reads 1 to 6; compile the model again with the oclc of this runtime");
+  CHECK(load_error(with_header(bytes, [](auto& h, auto*) { h.version = 8; }), &kind) ==
+        "plan: plan format 8, this runtime reads 1 to 7; compile the model again with the oclc of this runtime");
   CHECK(kind == ErrorKind::version);
   CHECK(load_error(with_header(bytes, [](auto& h, auto*) {
           h.version = 0;
-        })).find("plan format 0, this runtime reads 1 to 6") != std::string::npos);
+        })).find("plan format 0, this runtime reads 1 to 7") != std::string::npos);
   CHECK(load_error(with_header(bytes, [](auto& h, auto*) { h.byte_order = 0x04030201; }), &kind) ==
         "plan: the plan was written on a machine of the other byte order; compile it again for this one");
   CHECK(kind == ErrorKind::version);
