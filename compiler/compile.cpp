@@ -60,7 +60,7 @@ GraphContext graph_context(const CompileOptions& options, const Target& target, 
   context.pipeline.multiplies_integers = target.multiplies_tiles() && target.precision.bf16_products > 1;
   context.recompute_bytes = options.recompute_bytes;
   context.mixed = options.mixed;
-  if (trains(module) || is_refittable(module)) context.states = module.states;
+  if (holds_weights(module)) context.states = module.states;
   return context;
 }
 

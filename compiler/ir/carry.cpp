@@ -99,14 +99,10 @@ void carry_outputs(Module& module, std::span<const Carry> carries) {
   for (const Carry& carry : carries) carry_output(module, *module.entries.front(), carry);
 }
 
-namespace {
-
 bool holds_weights(const Module& module) {
   return std::any_of(module.states.begin(), module.states.end(),
                      [](const StateVariable& state) { return state.carried_from.empty(); });
 }
-
-}  // namespace
 
 bool trains(const Module& module) {
   return std::any_of(module.states.begin(), module.states.end(), [&](const StateVariable& state) {

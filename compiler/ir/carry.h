@@ -17,9 +17,11 @@ struct Carry {
 // carried twice, and where the module trains.
 void carry_outputs(Module& module, std::span<const Carry> carries);
 
-// Does an entry change state that is not carried: parameters, and what an optimizer keeps.
+// Does it hold state that is not carried: parameters, and what an optimizer keeps.
+bool holds_weights(const Module& module);
+// Does an entry change such state.
 bool trains(const Module& module);
-// Does it hold weights as state that no run changes, see make_refittable().
+// Does it hold such state that no entry changes, see make_refittable().
 bool is_refittable(const Module& module);
 
 }  // namespace oclc

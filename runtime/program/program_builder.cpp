@@ -124,11 +124,15 @@ BuildJob job_of(Context& context, const Unit& unit, std::uint32_t number, std::u
   return {number, unit.options + std::string(lifted ? kSm90aOption : ""), unit.source, process, lifted};
 }
 
-// Whether the driver will compile a program that can be cut between its kernels.
+// Whether the unit is one program, which can be cut between its kernels.
+bool is_long(const Unit& unit, const fb::Plan& plan) {
+  return unit.programs.size() == 1 && is_cut(*plan.programs()->Get(unit.programs[0].program));
+}
+
+// Whether the driver will compile such a one.
 bool builds_long(Context& context, const std::vector<Unit>& units, const fb::Plan& plan) {
   return std::any_of(units.begin(), units.end(), [&](const Unit& unit) {
-    return unit.programs.size() == 1 && is_cut(*plan.programs()->Get(unit.programs[0].program)) &&
-           !(context.cache() && context.cache()->load(unit_key(context, unit)));
+    return is_long(unit, plan) && !(context.cache() && exists(context.cache()->path_of(unit_key(context, unit))));
   });
 }
 
@@ -137,7 +141,7 @@ std::vector<BuildJob> jobs_behind(Context& context, const std::vector<Unit>& who
                                   const fb::Plan& plan, unsigned processes) {
   std::vector<BuildJob> jobs;
   for (const Unit& unit : wholes) {
-    if (unit.programs.size() != 1 || !is_cut(*plan.programs()->Get(unit.programs[0].program))) continue;
+    if (!is_long(unit, plan)) continue;
     const auto first = std::find_if(pieces.begin(), pieces.end(), [&](const Unit& piece) {
       return piece.programs[0].program == unit.programs[0].program && piece.programs[0].first == 0;
     });
@@ -202,8 +206,8 @@ BuiltPrograms build_programs(Context& context, const package::Package& package, 
                                                Builders::Work::programs, Builders::Pace::behind, tell);
     units = std::move(pieces);
   }
-  const bool is_long = units.size() == 1 && shares_parts && units[0].text_bytes >= kLeastUnoptimized;
-  if (help.processes > 0 && (units.size() > 1 || is_long)) {
+  const bool alone_and_long = units.size() == 1 && shares_parts && units[0].text_bytes >= kLeastUnoptimized;
+  if (help.processes > 0 && (units.size() > 1 || alone_and_long)) {
     using Work = Builders::Work;
     if (shares_parts) {
       result.marks = marks_of(context, units);

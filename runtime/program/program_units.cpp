@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "runtime/flat.h"
@@ -30,12 +31,6 @@ std::string options_of(const fb::Program& program) {
   // Drivers print on the standard error how many warnings there were; they tell the kinds of parameters, against which launches
   // are checked, of programs that ask for it.
   return options + " -w -cl-kernel-arg-info";
-}
-
-std::uint64_t bytes_of_parts(const fb::Program& program) {
-  std::uint64_t bytes = 0;
-  for (std::uint32_t i = 0; i < count(program.part_bytes()); ++i) bytes += program.part_bytes()->Get(i);
-  return bytes;
 }
 
 void append(Unit& unit, const UnitPrograms& part, const fb::Plan& plan) {
@@ -76,10 +71,18 @@ void merge(const fb::Plan& plan, const std::vector<std::uint32_t>& programs, std
   }
 }
 
-// Programs without parts, or with kernels of their own for them, come first; then each unit takes the next parts, until it has
-// its share of all text.
-void cut(const fb::Plan& plan, std::vector<std::uint32_t> programs, std::size_t processes, std::vector<Unit>& units) {
-  const auto parts_of = [&](std::uint32_t i) { return parts_in_turn(*plan.programs()->Get(i)); };
+// How programs are cut: what is built apart of each, and the least text of a unit.
+struct Cut {
+  std::uint32_t (*parts_of)(const fb::Program&);
+  std::uint64_t least_bytes;
+};
+constexpr Cut kBetweenParts{parts_in_turn, kLeastUnitBytes};
+constexpr Cut kBetweenKernels{[](const fb::Program& program) { return count(program.part_bytes()); }, kLeastPieceBytes};
+
+// Programs without such parts come first; then each unit takes the next parts, until it has its share of all text.
+void cut(const fb::Plan& plan, std::vector<std::uint32_t> programs, const Cut& how, std::size_t processes,
+         std::vector<Unit>& units) {
+  const auto parts_of = [&](std::uint32_t i) { return how.parts_of(*plan.programs()->Get(i)); };
   std::stable_partition(programs.begin(), programs.end(), [&](std::uint32_t i) { return parts_of(i) == 0; });
   std::uint64_t total = 0, before = 0;
   for (const std::uint32_t i : programs) {
@@ -87,7 +90,7 @@ void cut(const fb::Plan& plan, std::vector<std::uint32_t> programs, std::size_t 
     for (std::uint32_t part = 0; part < parts_of(i); ++part) total += plan.programs()->Get(i)->part_bytes()->Get(part);
   }
   const std::size_t first = units.size();
-  const std::uint64_t wanted = std::clamp<std::uint64_t>(total / kLeastUnitBytes, 1, processes);
+  const std::uint64_t wanted = std::clamp<std::uint64_t>(total / how.least_bytes, 1, processes);
   // The unit of a text whose middle lies behind so many bytes.
   const auto unit_at = [&](std::uint64_t middle) {
     return std::min(wanted - 1, middle * wanted / std::max<std::uint64_t>(1, total));
@@ -117,28 +120,6 @@ void cut(const fb::Plan& plan, std::vector<std::uint32_t> programs, std::size_t 
   }
 }
 
-// Pieces of about equal text, each of some of the kernels.
-void cut_kernels(const fb::Plan& plan, std::uint32_t number, std::size_t processes, std::vector<Unit>& units) {
-  const fb::Program& program = *plan.programs()->Get(number);
-  const std::uint64_t total = bytes_of_parts(program);
-  const std::uint64_t wanted = std::clamp<std::uint64_t>(total / kLeastPieceBytes, 1, processes);
-  std::uint64_t before = 0, at = 0;
-  UnitPrograms piece{number, 0, 0};
-  for (std::uint32_t i = 0; i < count(program.part_bytes()); ++i) {
-    const std::uint64_t bytes = program.part_bytes()->Get(i);
-    // By where the middle of its text lies.
-    const std::uint64_t its = std::min(wanted - 1, (before + bytes / 2) * wanted / total);
-    if (its > at && piece.last > piece.first) {
-      append(units.emplace_back(), piece, plan);
-      piece.first = i;
-    }
-    piece.last = i + 1;
-    at = its;
-    before += bytes;
-  }
-  append(units.emplace_back(), piece, plan);
-}
-
 // The longest text first, each to the process that comes to it first.
 void share_out(std::vector<Unit>& units, std::size_t processes) {
   std::vector<Unit*> longest;
@@ -158,7 +139,10 @@ void share_out(std::vector<Unit>& units, std::size_t processes) {
 
 std::uint32_t parts_in_turn(const fb::Program& program) { return program.own_kernels() ? 0 : count(program.part_bytes()); }
 
-bool is_cut(const fb::Program& program) { return program.own_kernels() && bytes_of_parts(program) >= 2 * kLeastPieceBytes; }
+bool is_cut(const fb::Program& program) {
+  if (!program.own_kernels() || program.part_bytes()->size() < 2) return false;
+  return std::accumulate(program.part_bytes()->begin(), program.part_bytes()->end(), std::uint64_t{0}) >= 2 * kLeastPieceBytes;
+}
 
 std::vector<Unit> make_units(const fb::Plan& plan, std::size_t merged, std::size_t processes, Share share) {
   std::vector<Unit> units;
@@ -166,7 +150,7 @@ std::vector<Unit> make_units(const fb::Plan& plan, std::size_t merged, std::size
   for (std::uint32_t i = 0; i < count(plan.programs()); ++i) {
     const fb::Program& program = *plan.programs()->Get(i);
     if (processes > 1 && share == Share::kernels && is_cut(program))
-      cut_kernels(plan, i, processes, units);
+      cut(plan, {i}, kBetweenKernels, processes, units);
     else if (program.mergeable() && merged > 0)
       groups[{options_of(program), program.instructions()}].push_back(i);
     else
@@ -174,7 +158,7 @@ std::vector<Unit> make_units(const fb::Plan& plan, std::size_t merged, std::size
   }
   for (const auto& [kind, programs] : groups) {
     if (processes > 1 && share == Share::parts)
-      cut(plan, programs, processes, units);
+      cut(plan, programs, kBetweenParts, processes, units);
     else
       merge(plan, programs, processes > 1 ? programs.size() : merged, units);
   }

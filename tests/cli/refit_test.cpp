@@ -21,6 +21,19 @@ std::vector<float> some(std::size_t count, std::uint32_t seed, float low = -1) {
   return values;
 }
 
+void write_numbers(const std::string& file, const std::vector<std::int64_t>& shape) {
+  io::Tensor x;
+  std::size_t count = 1;
+  for (const std::int64_t size : shape) {
+    x.shape.push_back(static_cast<decltype(x.shape)::value_type>(size));
+    count *= static_cast<std::size_t>(size);
+  }
+  const auto values = some(count, 7);
+  x.data.resize(values.size() * sizeof(float));
+  std::memcpy(x.data.data(), values.data(), x.data.size());
+  io::write_npy(file, x);
+}
+
 struct Weight {
   std::string name;
   std::vector<std::int64_t> shape;
@@ -68,12 +81,7 @@ struct Models : Folder {
     add("old.onnx", model_of(weights(1)));
     add("new.onnx", model_of(weights(100)));
     add("new.safetensors", safetensors_of(weights(100)));
-    io::Tensor x;
-    x.shape = {2, kIn, kSize, kSize};
-    const auto values = some(2 * kIn * kSize * kSize, 7);
-    x.data.resize(values.size() * sizeof(float));
-    std::memcpy(x.data.data(), values.data(), x.data.size());
-    io::write_npy(at("x.npy"), x);
+    write_numbers(at("x.npy"), {2, kIn, kSize, kSize});
     REQUIRE(compile("old", "--refit", "plan").status == 0);
   }
   std::string at(const std::string& file) const { return (path / file).string(); }
@@ -205,12 +213,7 @@ TEST_CASE("weights of a recurrent plan are replaced, and its carried state stays
   const auto at = [&](const std::string& file) { return (m.path / file).string(); };
   m.add("old.onnx", model(1));
   m.add("new.onnx", model(100));
-  io::Tensor x;
-  x.shape = {3, 1, 4};
-  const auto values = some(12, 7);
-  x.data.resize(values.size() * sizeof(float));
-  std::memcpy(x.data.data(), values.data(), x.data.size());
-  io::write_npy(at("x.npy"), x);
+  write_numbers(at("x.npy"), {3, 1, 4});
   const auto compile = [&](const std::string& name, const std::string& plan, const std::string& options) {
     REQUIRE(run_oclc(at(name) + " --target cpu --carry h_next=h -o " + at(plan) + " " + options).status == 0);
   };

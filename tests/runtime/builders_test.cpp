@@ -276,11 +276,21 @@ TEST_CASE("programs of processes that end early are built here") {
             "a process that compiled kernels beside this one has ended; what is left of its work is done in this one"});
 }
 
+namespace {
+
+// Such a driver, whose programs oclc's own cache keeps, and nobody waits.
+struct KeepsPrograms {
+  const TempDir cache;
+  const Setting quirks{"OCLC_QUIRKS", "serial_builds,-compiles_on_one_core,-own_cache"}, at_once{kWait, nullptr},
+      folder{"OCLC_CACHE_DIR", cache.path().c_str()};
+};
+
+}  // namespace
+
 TEST_CASE("a long launch is answered by the kernels of its parts, which processes build in pieces, until it is built") {
   if (!helps()) return;
-  const TempDir cache;
-  const Setting quirks("OCLC_QUIRKS", (std::string(kSerialBuilds) + ",-own_cache").c_str()), one("OCLC_BUILDERS", "1"),
-      at_once(kWait, nullptr), folder("OCLC_CACHE_DIR", cache.path().c_str());
+  const KeepsPrograms driver;
+  const Setting one("OCLC_BUILDERS", "1");
   const std::string name = fresh_name();
   const auto bytes = finish(plan_of_kernels(name));
   const std::vector<float> x = {1, 2, 3, 4};
@@ -336,9 +346,7 @@ TEST_CASE("a long launch is answered by the kernels of its parts, which processe
 
 TEST_CASE("a long launch is built as a whole where there are no processes, and a short one always") {
   if (!helps()) return;
-  const TempDir cache;
-  const Setting quirks("OCLC_QUIRKS", (std::string(kSerialBuilds) + ",-own_cache").c_str()), at_once(kWait, nullptr),
-      folder("OCLC_CACHE_DIR", cache.path().c_str());
+  const KeepsPrograms driver;
   fb::PlanT plan = plan_of_kernels(fresh_name(), 10);
   {
     const Setting none("OCLC_BUILDERS", "0");
@@ -348,13 +356,18 @@ TEST_CASE("a long launch is built as a whole where there are no processes, and a
   plan.programs[0]->part_bytes = {8000, 8000};
   const Setting one("OCLC_BUILDERS", "1");
   CHECK_FALSE(answered(finish(plan), rt::Context()).stats().unoptimized);
+  // Of parts with one text nothing can be cut.
+  plan = plan_of_kernels(fresh_name(), 10);
+  plan.programs[0]->part_bytes = {60000};
+  auto& parts = plan.entries[0]->steps[0]->body.AsLaunch()->parts;
+  parts[1]->kernel = parts[0]->kernel;
+  CHECK_FALSE(answered(finish(plan), rt::Context()).stats().unoptimized);
 }
 
 TEST_CASE("kernels of parts that a plan's program lacks are told of by name") {
   if (!helps()) return;
-  const TempDir cache;
-  const Setting quirks("OCLC_QUIRKS", (std::string(kSerialBuilds) + ",-own_cache").c_str()), one("OCLC_BUILDERS", "1"),
-      at_once(kWait, nullptr), folder("OCLC_CACHE_DIR", cache.path().c_str());
+  const KeepsPrograms driver;
+  const Setting one("OCLC_BUILDERS", "1");
   const std::string name = fresh_name();
   fb::PlanT plan = plan_of_kernels(name, 10);
   auto& parts = plan.entries[0]->steps[0]->body.AsLaunch()->parts;

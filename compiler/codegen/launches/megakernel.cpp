@@ -65,10 +65,7 @@ class MegakernelWriter : private MegakernelArguments {
 
   // `text` where one of these parts is wanted.
   std::string chosen(const std::set<std::size_t>& parts, const std::string& text) const {
-    if (bodies_.size() < 2) return text;
-    std::vector<std::string> wanted;
-    for (const std::size_t part : parts) wanted.push_back(fmt::format("{}_HAS({})", name_, part));
-    return fmt::format("#if {}\n{}#endif\n", fmt::join(wanted, " || "), text);
+    return bodies_.size() < 2 ? text : where_wanted(parts, text);
   }
 
   // The tile functions. Macros choose among parts, so that a runtime can build some of them as a program of its own: no
@@ -77,10 +74,7 @@ class MegakernelWriter : private MegakernelArguments {
     std::string text;
     if (bodies_.size() > 1) {
       out_.kernel.part_bytes.resize(bodies_.size());
-      text = fmt::format(
-          "#ifdef {0}_LAST\n#define {0}_HAS(part) ({0}_FIRST <= part && part < {0}_LAST)\n"
-          "#else\n#define {0}_HAS(part) 1\n#endif\n",
-          name_);
+      text = macros_of_parts();
     }
     std::vector<std::string> names, texts;
     for (const TileFunction& f : functions_) {

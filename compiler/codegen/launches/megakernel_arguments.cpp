@@ -86,4 +86,17 @@ std::string MegakernelArguments::signature() {
   return fmt::format("{}, const int first, const int last", fmt::join(parameters, ", "));
 }
 
+std::string MegakernelArguments::where_wanted(const std::set<std::size_t>& parts, const std::string& text) const {
+  std::vector<std::string> wanted;
+  for (const std::size_t part : parts) wanted.push_back(fmt::format("{}_HAS({})", name_, part));
+  return fmt::format("#if {}\n{}#endif\n", fmt::join(wanted, " || "), text);
+}
+
+std::string MegakernelArguments::macros_of_parts() const {
+  return fmt::format(
+      "#ifdef {0}_LAST\n#define {0}_HAS(part) ({0}_FIRST <= part && part < {0}_LAST)\n"
+      "#else\n#define {0}_HAS(part) 1\n#endif\n",
+      name_);
+}
+
 }  // namespace oclc

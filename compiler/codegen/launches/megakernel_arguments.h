@@ -34,6 +34,10 @@ class MegakernelArguments {
   std::string add_table(MemberTable table);
   // Parameters of the kernel; fills `moves_` and what `out_` says of its arguments.
   std::string signature();
+  // Text that a program which some parts are built in alone has if it holds one of these, and the macros that say which it
+  // holds, see package/plan.fbs.
+  std::string where_wanted(const std::set<std::size_t>& parts, const std::string& text) const;
+  std::string macros_of_parts() const;
 
   const std::string name_;
   const Schedule& schedule_;

@@ -60,19 +60,16 @@ class GroupsCode : private MegakernelArguments {
     progress_ = pointer_name(kProgress, true);
     const std::string parameters = signature();
     g.own_kernels = true;
-    g.source = fmt::format(
-        "#ifdef {0}_LAST\n#define {0}_HAS(kind) ({0}_FIRST <= kind && kind < {0}_LAST)\n"
-        "#else\n#define {0}_HAS(kind) 1\n#endif\n",
-        name_);
+    g.source = macros_of_parts();
     for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
-      g.source += where_wanted(kind, kinds_[kind].function);
+      g.source += where_wanted({kind}, kinds_[kind].function);
       g.part_bytes.push_back(static_cast<std::uint32_t>(kinds_[kind].function.size()));
     }
     // The whole takes a driver's compiler longer than its parts' own kernels: those may be built first, some in each process.
     g.source += fmt::format("#if OCLC_NV_SM >= {} && !defined({}_LAST)\n", kGroupsWait, name_) + tables() +
                 head_of("", parameters) + whole() + "}\n#else\n" + head_of("", parameters) + "}\n";
     for (std::size_t kind = 0; kind < kinds_.size(); ++kind)
-      g.source += where_wanted(kind, head_of(fmt::format("_k{}", kind), parameters) + one(static_cast<int>(kind)) + "}\n");
+      g.source += where_wanted({kind}, head_of(fmt::format("_k{}", kind), parameters) + one(static_cast<int>(kind)) + "}\n");
     g.source += "#endif\n";
     return std::move(out_);
   }
@@ -196,11 +193,6 @@ class GroupsCode : private MegakernelArguments {
         "__constant int {0}_ends[] = {{{3}}};  // of each part's fetches\n"
         "__constant int {0}_small[] = {{{4}}};  // places and bytes of other constants\n",
         name_, fmt::join(parts, ", "), fmt::join(fetches, ", "), fmt::join(ends, ", "), fmt::join(small, ", "));
-  }
-
-  // Text that a program of some of the kinds alone has if it has this one.
-  std::string where_wanted(std::size_t kind, const std::string& text) const {
-    return fmt::format("#if {}_HAS({})\n{}#endif\n", name_, kind, text);
   }
 
   std::string space() const {

@@ -144,9 +144,9 @@ void PlanVerifier::launch(const std::string& where, const fb::Launch& l) {
     reject(what, "program " + number(l.program()) + " of " + number(count(plan_.programs())));
   const fb::Program& program = *plan_.programs()->Get(static_cast<std::uint32_t>(l.program()));
   if (count(program.part_bytes()) > 0) {
-    std::set<std::string_view> kernels;
-    for (std::uint32_t i = 0; i < count(l.parts()); ++i) kernels.insert(text(l.parts()->Get(i)->kernel()));
     const bool own = program.own_kernels();
+    std::set<std::string_view> kernels;
+    for (std::uint32_t i = 0; own && i < count(l.parts()); ++i) kernels.insert(text(l.parts()->Get(i)->kernel()));
     const std::size_t pieces = own ? kernels.size() : count(l.parts());
     if (pieces != count(program.part_bytes()) || text(program.name()) != text(l.name()) || (own && kernels.count("")))
       reject(what, "has " + number(pieces) + (own ? " kernels of its parts" : " parts") + ", its program is of kernel '" +
