@@ -10,6 +10,7 @@
 #include "compiler/ops/reference/evaluate.h"
 #include "plan_generated.h"
 #include "runtime/package/writer.h"
+#include "tools/command_line/cpu_threads.h"
 
 namespace oclc::tool {
 namespace {
@@ -37,6 +38,8 @@ rt::Plan load(const BuiltPlan& built) {
 }  // namespace
 
 rt::Context profiling_context(const std::string& device) {
+  // As oclrun does: two threads on one core would make a contraction look twice as slow.
+  command_line::keep_threads_on_cores();
   oclc_context_options options = OCLC_INIT(oclc_context_options);
   options.device = device.c_str();
   options.profiling = 1;

@@ -1,13 +1,13 @@
 // keep_threads_on_cores: see the header. Two of 16 cores of a virtual machine, resnet50 in bfloat16: 7.2 ms with it, 8.5
 // without.
-#include "tools/oclrun/cpu_threads.h"
+#include "tools/command_line/cpu_threads.h"
 
 #include <sched.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
-namespace oclc::oclrun {
+namespace oclc::command_line {
 
 bool keep_threads_on_cores() {
   const char* limit = std::getenv("POCL_MAX_PTHREAD_COUNT");
@@ -21,4 +21,4 @@ bool keep_threads_on_cores() {
   return ::setenv("POCL_AFFINITY", "1", 0) == 0;
 }
 
-}  // namespace oclc::oclrun
+}  // namespace oclc::command_line
