@@ -4,6 +4,32 @@
 #include <cstring>
 
 namespace oclc {
+namespace {
+
+// `count` elements, `stride` elements apart, side by side. No alignment is assumed.
+template <class Element>
+void gather(std::byte* to, const std::byte* from, std::int64_t count, std::int64_t stride) {
+  constexpr auto kBytes = static_cast<std::int64_t>(sizeof(Element));
+  for (std::int64_t i = 0; i < count; ++i) std::memcpy(to + i * kBytes, from + i * stride * kBytes, sizeof(Element));
+}
+
+using Gather = void (*)(std::byte*, const std::byte*, std::int64_t, std::int64_t);
+
+// Copies whose size the compiler knows take a tenth of the time.
+Gather gather_of(DType dtype) {
+  switch (size_bytes(dtype)) {
+    case 1:
+      return gather<std::uint8_t>;
+    case 2:
+      return gather<std::uint16_t>;
+    case 4:
+      return gather<std::uint32_t>;
+    default:
+      return gather<std::uint64_t>;
+  }
+}
+
+}  // namespace
 
 HostTensor pack_panels(const HostTensor& source, const PackedOperand& where, std::int64_t groups, std::int64_t columns,
                        std::int64_t inner, std::int64_t panel_width) {
@@ -14,6 +40,7 @@ HostTensor pack_panels(const HostTensor& source, const PackedOperand& where, std
   const std::byte* from = source.data();
   const auto bytes = static_cast<std::int64_t>(size_bytes(source.dtype()));
   const auto element = static_cast<std::size_t>(bytes), width = static_cast<std::size_t>(panel_width) * element;
+  const Gather copy = gather_of(source.dtype());
   for (std::int64_t g = 0; g < groups; ++g) {
     for (std::int64_t panel = 0; panel < panels; ++panel) {
       const std::int64_t count = std::min(panel_width, columns - panel * panel_width);
@@ -22,11 +49,10 @@ HostTensor pack_panels(const HostTensor& source, const PackedOperand& where, std
           const std::byte* at = from + (where.base + g * where.group_stride + tap + k * where.inner_stride +
                                         panel * panel_width * where.column_stride) *
                                            bytes;
-          if (where.column_stride == 1) {
+          if (where.column_stride == 1)
             std::memcpy(to, at, static_cast<std::size_t>(count) * element);
-            continue;
-          }
-          for (std::int64_t j = 0; j < count; ++j) std::memcpy(to + j * bytes, at + j * where.column_stride * bytes, element);
+          else
+            copy(to, at, count, where.column_stride);
         }
       }
     }
@@ -37,16 +63,16 @@ HostTensor pack_panels(const HostTensor& source, const PackedOperand& where, std
 HostTensor pack_columns(const HostTensor& source, const PackedOperand& where, std::int64_t groups, std::int64_t columns,
                         std::int64_t inner, std::int64_t pitch) {
   HostTensor packed(source.dtype(), {groups * columns * pitch});
-  const auto element = size_bytes(source.dtype());
-  const auto bytes = static_cast<std::int64_t>(element);
+  const auto bytes = static_cast<std::int64_t>(size_bytes(source.dtype()));
   const std::byte* from = source.data();
+  const Gather copy = gather_of(source.dtype());
   for (std::int64_t g = 0; g < groups; ++g) {
     for (std::int64_t n = 0; n < columns; ++n) {
       std::byte* to = packed.mutable_data() + (g * columns + n) * pitch * bytes;
       for (const std::int64_t tap : where.tap_offsets) {
         const std::int64_t first = where.base + g * where.group_stride + tap + n * where.column_stride;
-        for (std::int64_t k = 0; k < inner; ++k, to += bytes)
-          std::memcpy(to, from + (first + k * where.inner_stride) * bytes, element);
+        copy(to, from + first * bytes, inner, where.inner_stride);
+        to += inner * bytes;
       }
     }
   }

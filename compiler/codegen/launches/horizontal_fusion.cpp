@@ -6,6 +6,8 @@
 #include <set>
 
 #include "compiler/codegen/contraction/choose.h"
+#include "compiler/codegen/contraction/contraction_view.h"
+#include "compiler/codegen/contraction/gpu/pack_b.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/memory_access.h"
 #include "compiler/schedule/horizontal_fusion_limits.h"
@@ -68,7 +70,12 @@ class Neighbours {
     const double seconds = static_cast<double>(typical_extent(kernel.bytes)) / target_.bytes_per_second;
     if (!kernel.model_symbols().empty() || seconds > cost::kJoinedLaunches * target_.launch_seconds) return facts;
     Kernel chosen = kernel;
-    if (chosen.contraction) chosen.contraction->choice = choose(chosen, schedule_.buffers, target_);
+    if (chosen.contraction) {
+      chosen.contraction->choice = choose(chosen, schedule_.buffers, target_);
+      // Kernels with packed weights of their own are not fused; to know that, the weights need not be packed.
+      const auto view = ContractionView::of(chosen);
+      if (view && packs_halves(*view, *chosen.contraction->choice, target_)) return facts;
+    }
     const GeneratedKernel g = generate(chosen, schedule_.buffers, target_);
     if (!g.tile_source.empty() && g.packed.empty() && g.local.size() == 1 && g.groups.size() == 1 && g.groups[0].is_constant())
       facts.group_size = g.local[0];

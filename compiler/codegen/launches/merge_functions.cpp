@@ -9,7 +9,7 @@
 #include <map>
 #include <string_view>
 
-#include "compiler/codegen/text/fold_tokens.h"
+#include "compiler/codegen/text/tokens.h"
 
 namespace oclc {
 namespace {

@@ -1,6 +1,7 @@
 #include "compiler/codegen/text/fold_statements.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace oclc {
@@ -26,7 +27,8 @@ class Reader {
 
   Tokens take(std::size_t end) {
     if (end > t_.size()) throw Unreadable();
-    Tokens taken(t_.begin() + static_cast<std::ptrdiff_t>(at_), t_.begin() + static_cast<std::ptrdiff_t>(end));
+    Tokens taken(std::make_move_iterator(t_.begin() + static_cast<std::ptrdiff_t>(at_)),
+                 std::make_move_iterator(t_.begin() + static_cast<std::ptrdiff_t>(end)));
     at_ = end;
     return taken;
   }
@@ -55,9 +57,8 @@ class Reader {
       if (here().is("do") || here().is("}") || here().is(")")) throw Unreadable();
       std::size_t end = at_;
       while (end < t_.size() && !t_[end].is(";")) {
-        const bool opens = t_[end].is("(") || t_[end].is("[") || t_[end].is("{");
         if (t_[end].is("}")) throw Unreadable();
-        end = opens ? closing(t_, end) + 1 : end + 1;
+        end = t_[end].opens() ? closing(t_, end) + 1 : end + 1;
       }
       s.head = take(end + 1);
     }

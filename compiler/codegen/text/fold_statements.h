@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/codegen/text/fold_tokens.h"
+#include "compiler/codegen/text/tokens.h"
 
 namespace oclc {
 

@@ -1,7 +1,6 @@
 #include "compiler/codegen/text/fold_tokens.h"
 
 #include <algorithm>
-#include <cctype>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -9,15 +8,10 @@
 namespace oclc {
 namespace {
 
-bool word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-
-constexpr std::string_view kMarks[] = {"<<=", ">>=", "++", "--", "<<", ">>", "->", "&&", "||", "==", "!=",
-                                       "<=",  ">=",  "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^="};
-
-constexpr std::string_view kSecondOfMark = "<>=+-&|";  // of those of more than one character
-
 bool separates(const Token& token) {
-  return is_one_of(token.text, {",", ";", "=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "return"});
+  if (token.kind == Token::Kind::word) return token.is("return");
+  return token.kind == Token::Kind::mark &&
+         is_one_of(token.text, {",", ";", "=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="});
 }
 
 bool names_type(const Token& token) {
@@ -29,6 +23,7 @@ bool names_type(const Token& token) {
 
 // Levels of binary operators, the loosest first.
 int level_of(const Token& token) {
+  if (token.kind != Token::Kind::mark) return -1;
   static constexpr std::pair<std::string_view, int> kLevels[] = {
       {"||", 0}, {"&&", 1}, {"|", 2},  {"^", 3},  {"&", 4}, {"==", 5}, {"!=", 5}, {"<", 6}, {">", 6},
       {"<=", 6}, {">=", 6}, {"<<", 7}, {">>", 7}, {"+", 8}, {"-", 8},  {"*", 9},  {"/", 9}, {"%", 9}};
@@ -62,13 +57,15 @@ class Folder {
       }
       std::size_t stop = at;
       for (int depth = 0; stop < end && !(depth == 0 && separates(t_[stop])); ++stop) {
-        if (is_one_of(t_[stop].text, {"(", "[", "{"})) ++depth;
-        if (is_one_of(t_[stop].text, {")", "]", "}"})) --depth;
+        if (t_[stop].opens()) ++depth;
+        if (t_[stop].closes()) --depth;
       }
       one(at, stop);
       at = stop;
     }
   }
+
+  bool changes() const { return changes_; }
 
  private:
   // Words that stand side by side, as in a declaration, are expressions of their own.
@@ -82,6 +79,7 @@ class Folder {
   bool at_mark(std::size_t at, std::size_t end, std::string_view text) const { return at < end && t_[at].is(text); }
 
   void drop(std::size_t begin, std::size_t end) {
+    changes_ |= begin < end;
     for (std::size_t i = begin; i < end; ++i) t_[i].is_gone = true;
   }
 
@@ -104,7 +102,9 @@ class Folder {
   Part become(Part part, std::int64_t value) {
     const std::size_t first = first_of(part);
     drop(first + 1, part.end);
-    t_[first].text = std::to_string(value);
+    std::string text = std::to_string(value);
+    changes_ |= t_[first].text != text;
+    t_[first].text = std::move(text);
     t_[first].kind = Token::Kind::number;
     part.value = value;
     part.is_truth = value == 0 || value == 1;
@@ -218,7 +218,7 @@ class Folder {
 
   Part unary(std::size_t at, std::size_t end) {
     if (at >= end) throw NoExpression();
-    if (is_one_of(t_[at].text, {"!", "~", "-", "+", "*", "&", "++", "--"})) {
+    if (t_[at].kind == Token::Kind::mark && is_one_of(t_[at].text, {"!", "~", "-", "+", "*", "&", "++", "--"})) {
       const Part operand = unary(at + 1, end);
       Part all{at, operand.end};
       all.is_truth = t_[at].is("!");
@@ -239,7 +239,8 @@ class Folder {
     Part part = primary(at, end);
     while (part.end < end) {
       const Token& next = t_[part.end];
-      if (is_one_of(next.text, {"(", "["})) {
+      if (next.kind != Token::Kind::mark) return part;
+      if (next.is("(") || next.is("[")) {
         const std::size_t close = closing(t_, part.end);
         if (close >= end) throw NoExpression();
         fold(part.end + 1, close);
@@ -316,84 +317,19 @@ class Folder {
   }
 
   Tokens& t_;
+  bool changes_ = false;
 };
 
 }  // namespace
 
-bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) {
-  return std::find(list.begin(), list.end(), text) != list.end();
-}
-
-Tokens tokens_of(const std::string& text) {
-  Tokens tokens;
-  bool line_begins = true;
-  for (std::size_t at = 0; at < text.size();) {
-    Token token;
-    for (; at < text.size() && std::isspace(static_cast<unsigned char>(text[at])); ++at) {
-      token.space += text[at];
-      line_begins |= text[at] == '\n';
-    }
-    if (at == text.size()) break;
-    std::size_t end = at + 1;
-    const std::string_view rest = std::string_view(text).substr(at);
-    if (rest.starts_with("//") || (rest.starts_with("#") && line_begins)) {
-      token.kind = Token::Kind::note;
-      end = std::min(text.find('\n', at), text.size());
-    } else if (rest.starts_with("\"") || rest.starts_with("'")) {
-      token.kind = Token::Kind::number;
-      while (end < text.size() && text[end] != text[at]) end += text[end] == '\\' ? 2 : 1;
-      ++end;
-    } else if (std::isdigit(static_cast<unsigned char>(text[at])) ||
-               (text[at] == '.' && rest.size() > 1 && std::isdigit(static_cast<unsigned char>(rest[1])))) {
-      token.kind = Token::Kind::number;
-      const bool hexadecimal = rest.starts_with("0x");
-      while (end < text.size() &&
-             (word_char(text[end]) || text[end] == '.' ||
-              ((text[end] == '-' || text[end] == '+') && !hexadecimal && (text[end - 1] == 'e' || text[end - 1] == 'E'))))
-        ++end;
-    } else if (word_char(text[at])) {
-      token.kind = Token::Kind::word;
-      while (end < text.size() && word_char(text[end])) ++end;
-    } else if (rest.size() > 1 && kSecondOfMark.find(rest[1]) != std::string_view::npos) {
-      for (const std::string_view mark : kMarks) {
-        if (!rest.starts_with(mark)) continue;
-        end = at + mark.size();
-        break;
-      }
-    }
-    token.text = text.substr(at, end - at);
-    tokens.push_back(std::move(token));
-    line_begins = false;
-    at = end;
-  }
-  return tokens;
-}
-
-std::size_t closing(const Tokens& tokens, std::size_t open) {
-  int depth = 0;
-  for (std::size_t i = open; i < tokens.size(); ++i) {
-    if (is_one_of(tokens[i].text, {"(", "[", "{"}) && !tokens[i].is_gone) ++depth;
-    if (is_one_of(tokens[i].text, {")", "]", "}"}) && !tokens[i].is_gone && --depth == 0) return i;
-  }
-  return tokens.size();
-}
-
-std::optional<std::int64_t> number_of(const Tokens& tokens) {
-  const bool negative = tokens.size() == 2 && tokens[0].is("-");
-  if (tokens.size() != (negative ? 2U : 1U)) return std::nullopt;
-  const std::string& digits = tokens.back().text;
-  const bool is_number = tokens.back().kind == Token::Kind::number && digits.size() <= 9 &&
-                         std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; }) &&
-                         (digits.size() == 1 || digits[0] != '0');
-  if (!is_number) return std::nullopt;
-  return negative ? -std::stoll(digits) : std::stoll(digits);
-}
-
-void fold_expressions(Tokens& tokens) {
+bool fold_expressions(Tokens& tokens) {
   // A comment may stand in the middle of an expression.
-  if (std::any_of(tokens.begin(), tokens.end(), [](const Token& t) { return t.kind == Token::Kind::note; })) return;
-  Folder(tokens).fold(0, tokens.size());
+  if (std::any_of(tokens.begin(), tokens.end(), [](const Token& t) { return t.kind == Token::Kind::note; })) return false;
+  Folder folder(tokens);
+  folder.fold(0, tokens.size());
+  if (!folder.changes()) return false;
   tokens.erase(std::remove_if(tokens.begin(), tokens.end(), [](const Token& t) { return t.is_gone; }), tokens.end());
+  return true;
 }
 
 }  // namespace oclc

@@ -9,6 +9,7 @@
 
 #include "compiler/codegen/codegen.h"
 #include "compiler/codegen/text/template_table.h"
+#include "compiler/codegen/text/tokens.h"
 #include "compiler/ops/user_op.h"
 
 namespace oclc {
@@ -18,8 +19,6 @@ constexpr std::string_view kMarker = "//@provides ", kOnlyLine = "\n//@only ";
 constexpr std::string_view kFiles[] = {"prelude", "megakernel", "memory",       "lanes",      "half",
                                        "narrow",  "matrix_nv",  "matrix_units", "matrix_xmx", "matrix_wmma",
                                        "groups",  "sm90a",      "tiles_amx",    "digits_amx", "terms"};
-
-bool is_word_char(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
 
 using Words = std::unordered_set<std::string_view>;  // of a text that lives as long
 

@@ -1,13 +1,14 @@
 #include "compiler/codegen/text/template_fold.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "compiler/codegen/text/fold_statements.h"
+#include "compiler/codegen/text/fold_tokens.h"
 
 namespace oclc {
 namespace {
@@ -36,7 +37,7 @@ std::vector<std::string> declared(const Statements& list) {
     if (s.kind != Statement::Kind::plain || t.size() < 3 || t[0].kind != Token::Kind::word || is_keyword(t[0])) continue;
     bool initial = false;  // behind a name's `=`
     for (std::size_t i = 1; i + 1 < t.size(); ++i) {
-      if (t[i].is("(") || t[i].is("[") || t[i].is("{")) i = closing(t, i);
+      if (t[i].opens()) i = closing(t, i);
       const Token &before = t[i - 1], &next = t[std::min(i + 1, t.size() - 1)];
       const bool follows = before.kind == Token::Kind::word || before.is("*") || before.is(",");
       if (!initial && t[i].kind == Token::Kind::word && follows &&
@@ -169,8 +170,13 @@ class Folding {
   }
 
   void fold_head(Tokens& head) {
+    // Nothing is known of names alone.
+    if (std::none_of(head.begin(), head.end(), [](const Token& t) { return t.kind == Token::Kind::number || t.is("("); }))
+      return;
+    Tokens folded = head;
+    if (!fold_expressions(folded)) return;
     for (const Token& t : head) --count_[t.text];
-    fold_expressions(head);
+    head = std::move(folded);
     for (const Token& t : head) ++count_[t.text];
   }
 
@@ -239,7 +245,7 @@ class Folding {
   static std::string own_line(const std::string& space) { return space.find('\n') == std::string::npos ? "\n" : space; }
 
   bool can_open(const Statements& body) const {
-    std::map<std::string, int> inside;
+    std::unordered_map<std::string, int> inside;
     for_each_token(body, [&](const Token& t) { ++inside[t.text]; });
     const auto names = declared(body);
     return std::all_of(names.begin(), names.end(), [&](const std::string& name) { return count_.at(name) == inside[name]; });
@@ -271,7 +277,7 @@ class Folding {
   }
 
   Statements all_;
-  std::map<std::string, int> count_;  // of words in the body
+  std::unordered_map<std::string, int> count_;  // of words in the body
 };
 
 }  // namespace

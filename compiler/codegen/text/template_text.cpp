@@ -10,12 +10,11 @@
 #include "compiler/codegen/text/constant_expression.h"
 #include "compiler/codegen/text/template_fold.h"
 #include "compiler/codegen/text/template_source.h"
+#include "compiler/codegen/text/tokens.h"
 #include "compiler/support/error.h"
 
 namespace oclc {
 namespace {
-
-bool word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 struct Macro {
   std::vector<std::string> parameters;
@@ -39,12 +38,12 @@ class Expander {
   std::string expand(const std::string& text, std::set<std::string> hidden = {}) {
     std::string out;
     for (std::size_t i = 0; i < text.size();) {
-      if (!word_char(text[i])) {
+      if (!is_word_char(text[i])) {
         out += text[i++];
         continue;
       }
       std::size_t end = i;
-      while (end < text.size() && word_char(text[end])) ++end;
+      while (end < text.size() && is_word_char(text[end])) ++end;
       const std::string word = text.substr(i, end - i);
       const auto macro = std::isdigit(static_cast<unsigned char>(word[0])) ? macros_.end() : macros_.find(word);
       if (macro == macros_.end() || hidden.count(word)) {
@@ -101,12 +100,12 @@ class Expander {
     }
     std::string text;
     for (std::size_t i = 0; i < macro.body.size();) {
-      if (!word_char(macro.body[i])) {
+      if (!is_word_char(macro.body[i])) {
         text += macro.body[i++];
         continue;
       }
       std::size_t end = i;
-      while (end < macro.body.size() && word_char(macro.body[end])) ++end;
+      while (end < macro.body.size() && is_word_char(macro.body[end])) ++end;
       const std::string word = macro.body.substr(i, end - i);
       const auto at = std::find(macro.parameters.begin(), macro.parameters.end(), word);
       text += at == macro.parameters.end() ? word : arguments.at(static_cast<std::size_t>(at - macro.parameters.begin()));
@@ -181,7 +180,7 @@ class Expander {
 
   bool allows(const std::string& alternative, const std::string& value, std::optional<std::int64_t> number) {
     if (alternative == "expr") return true;
-    if (alternative == "name") return !number && std::all_of(value.begin(), value.end(), word_char);
+    if (alternative == "name") return !number && std::all_of(value.begin(), value.end(), is_word_char);
     const std::size_t dots = alternative.find("..");
     if (dots == std::string::npos) {
       const auto wanted = constant_value(expand(alternative));
@@ -206,7 +205,7 @@ class Expander {
 
   void define(const std::string& text) {
     std::size_t end = 0;
-    while (end < text.size() && word_char(text[end])) ++end;
+    while (end < text.size() && is_word_char(text[end])) ++end;
     const std::string name = text.substr(0, end);
     OCLC_CHECK(!values_.parameters.count(name), fmt::format("template {} defines its parameter {}", source_.name, name));
     Macro macro;

@@ -38,13 +38,12 @@ HostTensor scaled(const HostTensor& w, const HostTensor& scale, std::size_t axis
   std::int64_t inner = 1;
   for (std::size_t i = axis + 1; i < w.shape().size(); ++i) inner *= w.shape()[i];
   const std::int64_t count = w.shape()[axis], outer = w.elements() / std::max<std::int64_t>(1, count * inner);
-  std::vector<float> row(static_cast<std::size_t>(inner));
-  for (std::int64_t r = 0; r < outer * count; ++r) {
+  // The weights may lie in a mapped file at any address.
+  if (w.bytes() > 0) std::memcpy(result.mutable_data(), w.data(), w.bytes());
+  auto* row = reinterpret_cast<float*>(result.mutable_data());
+  for (std::int64_t r = 0; r < outer * count; ++r, row += inner) {
     const auto factor = static_cast<float>(scale.at(r % count));
-    const std::size_t offset = static_cast<std::size_t>(r * inner) * sizeof(float);
-    std::memcpy(row.data(), w.data() + offset, row.size() * sizeof(float));
-    for (float& value : row) value *= factor;
-    std::memcpy(result.mutable_data() + offset, row.data(), row.size() * sizeof(float));
+    for (std::int64_t i = 0; i < inner; ++i) row[i] *= factor;
   }
   return result;
 }

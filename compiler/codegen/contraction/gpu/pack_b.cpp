@@ -196,6 +196,12 @@ HalvesLayout halves_layout(const ContractionView& view, const Sm90aTiles& tiles,
   return layout;
 }
 
+bool packs_halves(const ContractionView& view, const Choice& choice, const Target& target) {
+  if (const auto* tiles = std::get_if<ShortTiles>(&choice.tiles)) return tiles->halves;
+  const auto* gpu = std::get_if<GpuChoice>(&choice.tiles);
+  return gpu && gpu->sm90a && gpu->sm90a->halves && !halves_layout(view, *gpu->sm90a, target).step_scales;
+}
+
 int images_of(const Kernel& kernel) {
   for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
     if (kernel.operands[i].name == kImages && !kernel.operands[i].written) return static_cast<int>(i);

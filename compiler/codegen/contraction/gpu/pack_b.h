@@ -21,6 +21,8 @@ std::int64_t row_pitch(const ContractionView& view);
 std::optional<Sm90aTiles> packed_tiles(const ContractionView& view, const Target& target);
 // How such tiles want B, all of whose extents are numbers.
 HalvesLayout halves_layout(const ContractionView& view, const Sm90aTiles& tiles, const Target& target);
+// Whether the code of the choice packs a constant B into halves as it is generated, which takes time for many weights.
+bool packs_halves(const ContractionView& view, const Choice& choice, const Target& target);
 
 // Puts a kernel that packs the right operand before each contraction outside of loops that saves time by it. The contraction
 // reads the images through an operand named kImages; the packing kernel has the same name, "_pack" behind it, and the strategy
