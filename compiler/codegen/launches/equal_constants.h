@@ -16,7 +16,7 @@ class EqualConstants {
   int number_of(const Buffer& buffer, int next, const std::function<const Buffer&(int)>& at);
 
  private:
-  std::unordered_multimap<std::uint64_t, int> known_;  // numbers by a hash of the bytes
+  std::unordered_multimap<std::uint64_t, int> known_;  // numbers by a hash of both ends
 };
 
 }  // namespace oclc
