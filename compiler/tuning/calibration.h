@@ -15,7 +15,8 @@ struct CalibratedRow {
   std::string note{};  // why it could not be measured
 };
 
-// Measures each row three times, in turn, and takes the fastest. `keep` is told of a trial for each that could be: its key is "cost NAME".
+// Measures each row three times, in turn, and takes the fastest. `keep` is told of a trial for each that could be: its key is
+// "cost NAME".
 std::vector<CalibratedRow> calibrate(const Target& target, const Measure& measure,
                                      const std::function<void(const Trial&)>& keep);
 // What trials of one device say about it: of several calibrations the fastest run of each row.

@@ -298,7 +298,8 @@ int run(const Options& o) {
   const rt::Plan plan = rt::Plan::load(o.plan);
   clock.mark(kPlanMark);
   const bool carries = !carried_names(plan).empty();
-  if (command_line::keep_threads_on_cores() && o.verbose) tell("note", "threads of PoCL stay on a core each; POCL_AFFINITY=0 lets them move");
+  if (command_line::keep_threads_on_cores() && o.verbose)
+    tell("note", "threads of PoCL stay on a core each; POCL_AFFINITY=0 lets them move");
   ContextUser user{o.quiet, nullptr};
   const rt::Context context = context_for(o, device_wanted(plan, o), user);
   clock.mark(kContextMark);
