@@ -96,6 +96,9 @@ class AtenContext {
   ReadSoFar so_far_;
 };
 
+// A scalar of the type of `like`.
+inline Value* number(AtenContext& c, const Value* like, double value) { return c.b.scalar(like->type.dtype, value); }
+
 // torch's promotion of two element types.
 DType promoted(DType a, DType b);
 

@@ -4,130 +4,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "compiler/support/integer_of.h"
 #include "frontends/onnx/axis_product.h"
+#include "frontends/onnx/resize_weights.h"
 #include "frontends/onnx/table.h"
 
 namespace oclc::onnx {
 namespace {
 
 constexpr std::int64_t kLargestAxis = 1 << 24;
-// Elements of a sum that are gathered; longer sums are products with a matrix of weights, of at most so many.
-constexpr std::int64_t kMostTaps = 64, kMostWeights = 1 << 22;
+// Elements of a sum that are gathered; longer sums are products with a matrix of weights.
+constexpr std::int64_t kMostTaps = 64;
 
-struct Method {
-  std::string mode = "nearest", coordinates = "half_pixel", nearest = "round_prefer_floor";
-  double cubic = -0.75, outside = 0;
-  bool exclude_outside = false, antialias = false;
-};
-
-struct AxisPlan {
-  std::size_t axis = 0;
-  std::int64_t in = 1, out = 1;
-  double scale = 1, roi_begin = 0, roi_end = 1;
-  double span = 1;  // the new size that align_corners goes by
-};
-
-double source_position(const Method& m, const AxisPlan& a, std::int64_t i) {
-  const auto x = static_cast<double>(i), in = static_cast<double>(a.in), out = static_cast<double>(a.out);
-  if (m.coordinates == "align_corners") return a.out == 1 ? 0 : x * (in - 1) / (a.span - 1);
-  if (m.coordinates == "asymmetric") return x / a.scale;
-  if (m.coordinates == "tf_half_pixel_for_nn") return (x + 0.5) / a.scale;
-  if (m.coordinates == "pytorch_half_pixel" && a.out <= 1) return 0;
-  if (m.coordinates == "half_pixel_symmetric") {
-    const double adjustment = out / (a.scale * in);
-    return in / 2 * (1 - adjustment) + (x + 0.5) / a.scale - 0.5;
-  }
-  if (m.coordinates == "tf_crop_and_resize") {
-    if (a.out == 1) return 0.5 * (a.roi_begin + a.roi_end) * (in - 1);
-    return a.roi_begin * (in - 1) + x * (a.roi_end - a.roi_begin) * (in - 1) / (out - 1);
-  }
-  return (x + 0.5) / a.scale - 0.5;
-}
-
-std::int64_t nearest_index(const Method& m, double x) {
-  const double low = std::floor(x);
-  if (m.nearest == "floor") return integer_of(low);
-  if (m.nearest == "ceil") return integer_of(std::ceil(x));
-  if (m.nearest == "round_prefer_floor") return integer_of(x - low <= 0.5 ? low : low + 1);
-  return integer_of(x - low < 0.5 ? low : low + 1);
-}
-
-double triangle(double x) { return std::max(0.0, 1 - std::fabs(x)); }
-
-double cubic(double x, double a) {
-  x = std::fabs(x);
-  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
-  return 0;
-}
-
-// Places outside of the axis read its ends, however far.
-constexpr double kFarthest = 0x1p30;
-
-// taps[k][i]: the k-th element that output i reads, and its weight.
-struct Taps {
-  std::vector<std::vector<std::int64_t>> index;
-  std::vector<std::vector<double>> weight;
-};
-
-Taps taps_of(OpContext& c, const Method& m, const AxisPlan& a) {
-  const auto count = static_cast<std::size_t>(a.out);
-  Taps taps;
-  const auto clamped = [&](std::int64_t at) { return std::clamp<std::int64_t>(at, 0, a.in - 1); };
-  if (m.mode == "nearest") {
-    taps.index.assign(1, std::vector<std::int64_t>(count));
-    taps.weight.assign(1, std::vector<double>(count, 1));
-    for (std::size_t i = 0; i < count; ++i)
-      taps.index[0][i] = clamped(nearest_index(m, source_position(m, a, static_cast<std::int64_t>(i))));
-    return taps;
-  }
-  // Antialiasing widens the kernel by the factor that the axis shrinks.
-  const double narrow = m.antialias ? std::min(a.scale, 1.0) : 1.0, reach = (m.mode == "linear" ? 1 : 2) / narrow;
-  if (2 * std::ceil(reach) * static_cast<double>(std::max<std::int64_t>(a.out, 1)) > static_cast<double>(kMostWeights))
-    c.unsupported(fmt::format("at most {} weights along an axis", kMostWeights),
-                  fmt::format("{} sums of {} elements", a.out, 2 * std::ceil(reach)));
-  const auto width = static_cast<std::int64_t>(std::ceil(reach)) * 2;
-  taps.index.assign(static_cast<std::size_t>(width), std::vector<std::int64_t>(count, 0));
-  taps.weight.assign(static_cast<std::size_t>(width), std::vector<double>(count, 0));
-  for (std::size_t i = 0; i < count; ++i) {
-    const double x = std::clamp(source_position(m, a, static_cast<std::int64_t>(i)), -kFarthest, kFarthest);
-    const auto first = static_cast<std::int64_t>(std::floor(x)) - width / 2 + 1;
-    double sum = 0;
-    for (std::int64_t k = 0; k < width; ++k) {
-      const std::int64_t at = first + k;
-      const double distance = (x - static_cast<double>(at)) * narrow;
-      double w = m.mode == "linear" ? triangle(distance) : cubic(distance, m.cubic);
-      if (m.exclude_outside && at != clamped(at)) w = 0;
-      taps.index[static_cast<std::size_t>(k)][i] = clamped(at);
-      taps.weight[static_cast<std::size_t>(k)][i] = w;
-      sum += w;
-    }
-    if (m.exclude_outside || m.antialias) {
-      for (auto& w : taps.weight) w[i] = sum == 0 ? 0 : w[i] / sum;
-    }
-  }
-  return taps;
-}
-
-// The matrix [out, in] of these weights.
-HostTensor shares_of(OpContext& c, const Taps& taps, const AxisPlan& a, DType dtype) {
-  if (a.in > kMostWeights / std::max<std::int64_t>(a.out, 1))
-    c.unsupported(fmt::format("at most {} weights along an axis", kMostWeights), fmt::format("{} x {}", a.out, a.in));
-  HostTensor shares(dtype, {a.out, a.in});
-  for (std::int64_t i = 0; i < a.out; ++i) {
-    std::map<std::int64_t, double> sums;  // elements that stand for others outside come several times
-    for (std::size_t k = 0; k < taps.index.size(); ++k)
-      sums[taps.index[k][static_cast<std::size_t>(i)]] += taps.weight[k][static_cast<std::size_t>(i)];
-    for (const auto& [at, sum] : sums) shares.set(i * a.in + at, sum);
-  }
-  return shares;
-}
-
-Value* along_axis(OpContext& c, Value* x, const AxisPlan& a, const Method& m) {
-  const Taps taps = taps_of(c, m, a);
+Value* along_axis(OpContext& c, Value* x, const ResizeAxis& a, const ResizeMethod& m) {
+  const ResizeTaps taps = taps_of(c, m, a);
   Value* result = nullptr;
   const bool product = static_cast<std::int64_t>(taps.index.size()) > kMostTaps;
   if (product) result = axis_product(c.b, x, a.axis, shares_of(c, taps, a, x->type.dtype));
@@ -159,7 +50,7 @@ Value* along_axis(OpContext& c, Value* x, const AxisPlan& a, const Method& m) {
 // The same where sizes or the scale are known when the plan runs alone: positions and weights are computed beside, in single
 // precision. `scale`: f32[1]; `span`: the new size before it is rounded, f32[1].
 Value* along_axis_of_data(OpContext& c, Value* x, std::size_t axis, const Expr& out, Value* scale, Value* span,
-                          const Method& m) {
+                          const ResizeMethod& m) {
   Builder& b = c.b;
   const Expr& in = x->type.shape[axis];
   const auto number = [&](double value) { return b.scalar(DType::f32, value); };
@@ -229,12 +120,12 @@ Value* repeated(OpContext& c, Value* x, std::size_t axis, std::int64_t times) {
   return c.b.reshape(c.b.expand(c.b.reshape(x, std::move(apart)), std::move(wide)), std::move(joined));
 }
 
-bool repeats(const Method& m) {
+bool repeats(const ResizeMethod& m) {
   return m.mode == "nearest" && ((m.coordinates == "asymmetric" && m.nearest == "floor") ||
                                  (m.coordinates == "half_pixel" && m.nearest.starts_with("round")));
 }
 
-void check_data(OpContext& c, const Method& m, const Value* x) {
+void check_data(OpContext& c, const ResizeMethod& m, const Value* x) {
   if (m.coordinates == "tf_crop_and_resize" || m.antialias)
     c.unsupported("sizes known when compiling along resized axes, as regions are cropped or antialiasing is wanted",
                   x->type.text(), "give them with --shape or --dim");
@@ -242,7 +133,7 @@ void check_data(OpContext& c, const Method& m, const Value* x) {
 
 // An axis whose size is known when the plan runs, or that gets such a size.
 Value* resized_to_data(OpContext& c, Value* x, std::size_t axis, std::optional<double> scale, const std::optional<Expr>& size,
-                       const Method& m) {
+                       const ResizeMethod& m) {
   check_data(c, m, x);
   const auto value = [&](const Expr& e) { return c.b.cast(c.b.exprs({e}, {1}), DType::f32); };
   const Expr in = x->type.shape[axis];
@@ -256,13 +147,13 @@ Value* resized_to_data(OpContext& c, Value* x, std::size_t axis, std::optional<d
 }
 
 Value* resized_axis(OpContext& c, Value* x, std::size_t axis, std::optional<double> scale, const std::optional<Expr>& size,
-                    const Method& m, double roi_begin, double roi_end) {
+                    const ResizeMethod& m, double roi_begin, double roi_end) {
   const Expr& in = x->type.shape[axis];
   if (size && *size == in && m.coordinates != "tf_crop_and_resize") return x;
   if (scale && *scale == 1 && m.coordinates != "tf_crop_and_resize") return x;
   if (!in.is_constant() && scale && *scale == std::floor(*scale) && repeats(m)) return repeated(c, x, axis, integer_of(*scale));
   if (!in.is_constant() || (size && !size->is_constant())) return resized_to_data(c, x, axis, scale, size, m);
-  AxisPlan a{axis, in.value(), 0, 1, roi_begin, roi_end};
+  ResizeAxis a{axis, in.value(), 0, 1, roi_begin, roi_end};
   if (a.in == 0) c.fail("elements along resized axes", x->type.text());
   const auto in_size = static_cast<double>(a.in);
   if (size) {
@@ -294,8 +185,8 @@ void check_scale(OpContext& c, double scale) {
   if (!(scale > 0) || !std::isfinite(scale)) c.fail("scales greater than 0", fmt::format("{}", scale));
 }
 
-Method method_of(OpContext& c) {
-  Method m;
+ResizeMethod method_of(OpContext& c) {
+  ResizeMethod m;
   m.mode = c.text("mode", "nearest");
   if (m.mode == "bilinear" || m.mode == "trilinear") m.mode = "linear";
   if (m.mode != "nearest" && m.mode != "linear" && m.mode != "cubic")
@@ -319,8 +210,8 @@ Method method_of(OpContext& c) {
 }
 
 // `scales` and `sizes` are of the axes `axes`; one of them is empty.
-Outputs resize(OpContext& c, const Method& m, const Ints& axes, const std::vector<double>& scales, std::vector<Expr> sizes,
-               const std::vector<double>& roi) {
+Outputs resize(OpContext& c, const ResizeMethod& m, const Ints& axes, const std::vector<double>& scales,
+               std::vector<Expr> sizes, const std::vector<double>& roi) {
   Value* x = c.input(0);
   if (!is_float(x->type.dtype) && m.mode != "nearest") c.unsupported("floating-point numbers to interpolate", x->type.text());
   const std::size_t given = scales.empty() ? sizes.size() : scales.size();
@@ -355,7 +246,7 @@ Outputs resize(OpContext& c, const Method& m, const Ints& axes, const std::vecto
 }
 
 // Scales that the model's data decide. An axis whose scale is 1 when the plan runs stays as it is.
-Outputs resize_by_data(OpContext& c, const Method& m, const Ints& axes, Value* scales) {
+Outputs resize_by_data(OpContext& c, const ResizeMethod& m, const Ints& axes, Value* scales) {
   Value* x = c.input(0);
   check_data(c, m, x);
   const auto count = static_cast<std::int64_t>(axes.size());
@@ -384,7 +275,7 @@ Ints all_axes(OpContext& c) {
 }
 
 Outputs resize_inputs(OpContext& c) {
-  const Method m = method_of(c);
+  const ResizeMethod m = method_of(c);
   Ints axes = all_axes(c);
   if (c.has("axes")) {
     axes = c.integers("axes");

@@ -96,8 +96,6 @@ Outputs binary_with_logits(AtenContext& c) {
   return collected(c, loss);
 }
 
-Value* number(AtenContext& c, const Value* like, double value) { return c.b.scalar(like->type.dtype, value); }
-
 Value* positive_part(AtenContext& c, Value* x) { return c.b.max(x, number(c, x, 0)); }
 
 // x log y, and 0 where x is.

@@ -8,8 +8,6 @@
 namespace oclc::pt2 {
 namespace {
 
-Value* number(AtenContext& c, const Value* like, double value) { return c.b.scalar(like->type.dtype, value); }
-
 Value* is_less(AtenContext& c, Value* x, double value) { return c.b.call("less", {x, number(c, x, value)}); }
 
 // ---- one operand
