@@ -23,8 +23,9 @@ constexpr MultiplyAdds kOfCores = {12, 8, 1 << 18}, kOfComputeUnits = {4, 128, 1
 // Elements of a tensor that no cache holds, and of one that a last cache does.
 constexpr std::int64_t kStreamed = 1 << 24, kCached = 1 << 19;
 constexpr int kLaunches = 65;
-// A machine that others share is slow for seconds at a time: kernels are timed in turn, so often, and the least time counts.
-constexpr int kRoundsOfRates = 3;
+// Seconds of a run that need not be repeated.
+constexpr double kGiveUp = 10;
+constexpr int kInterleavedRounds = 3;
 // Rates are kept as whole numbers, seconds as nanoseconds, ratios as thousandths.
 constexpr double kNano = 1e9, kMilli = 1e3;
 
@@ -79,8 +80,9 @@ class Calibration {
     const bool cores = target_.items_are_cores();
     const MultiplyAdds& work = cores ? kOfCores : kOfComputeUnits;
     const std::vector<Measurement> timed =
-        timed_in_turn({fma_job(work), moving_job("memory", kStreamed), moving_job("last cache", kCached), launches_job(1),
-                       launches_job(kLaunches)});
+        interleaved({fma_job(work), moving_job("memory", kStreamed), moving_job("last cache", kCached), launches_job(1),
+                     launches_job(kLaunches)},
+                    measure_, kGiveUp);
     const Measurement &fma = timed[0], &streamed = timed[1], &cached = timed[2], &one = timed[3], &many = timed[4];
     const double memory = bytes_moved(kStreamed), cache = bytes_moved(kCached);
     add({"flops", "flop/s", work.flops() / fma.seconds, target_.flops, fma.note}, fma.seconds, 1);
@@ -94,20 +96,6 @@ class Calibration {
   }
 
  private:
-  std::vector<Measurement> timed_in_turn(const std::vector<TuningJob>& jobs) {
-    std::vector<Measurement> least(jobs.size());
-    for (int round = 0; round < kRoundsOfRates; ++round) {
-      for (std::size_t i = 0; i < jobs.size(); ++i) {
-        const Measurement m = measure_(jobs[i], Tuning(), 10);
-        if (round == 0 || !m.note.empty()) least[i] = m;
-        if (!least[i].note.empty()) continue;
-        least[i].seconds = std::min(least[i].seconds, m.seconds);
-        least[i].span_seconds = std::min(least[i].span_seconds, m.span_seconds);
-      }
-    }
-    return least;
-  }
-
   void add(CalibratedRow row, double seconds, double scale) {
     if (row.note.empty() && !(std::isfinite(row.measured) && row.measured > 0 && seconds > 0))
       row.note = "too short for the device's clock";
@@ -125,6 +113,23 @@ class Calibration {
 };
 
 }  // namespace
+
+std::vector<Measurement> interleaved(const std::vector<TuningJob>& jobs, const Measure& measure, double give_up_seconds,
+                                     const std::function<void(std::size_t, std::size_t)>& told) {
+  std::vector<Measurement> least(jobs.size());
+  const std::size_t count = kInterleavedRounds * jobs.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const Measurement m = measure(jobs[i % jobs.size()], Tuning(), give_up_seconds);
+    Measurement& best = least[i % jobs.size()];
+    if (i < jobs.size() || !m.note.empty()) best = m;
+    if (best.note.empty()) {
+      best.seconds = std::min(best.seconds, m.seconds);
+      best.span_seconds = std::min(best.span_seconds, m.span_seconds);
+    }
+    if (told) told(i + 1, count);
+  }
+  return least;
+}
 
 bool is_calibration(const std::string& key) { return key.starts_with(kKeys); }
 

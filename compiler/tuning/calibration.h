@@ -15,7 +15,12 @@ struct CalibratedRow {
   std::string note{};  // why it could not be measured
 };
 
-// Measures each row three times, in turn, and takes the fastest. `keep` is told of a trial for each that could be: its key is
+// The cost model's choice for each job, timed in interleaved rounds, each with its least times: a machine that others share is
+// slow for seconds at a time. What failed in a round has that round's note. `told`: timings done, of how many.
+std::vector<Measurement> interleaved(const std::vector<TuningJob>& jobs, const Measure& measure, double give_up_seconds,
+                                     const std::function<void(std::size_t, std::size_t)>& told = {});
+
+// Measures each row, interleaved with the others. `keep` is told of a trial for each that could be: its key is
 // "cost NAME".
 std::vector<CalibratedRow> calibrate(const Target& target, const Measure& measure,
                                      const std::function<void(const Trial&)>& keep);

@@ -1,7 +1,5 @@
 // Constants of a kernel's own making: what is packed, and which of them are one.
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <random>
 

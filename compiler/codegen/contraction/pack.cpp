@@ -6,7 +6,7 @@
 namespace oclc {
 namespace {
 
-// `count` elements, `stride` elements apart, side by side. No alignment is assumed.
+// A strided gather of `count` elements into contiguous memory, neither of which need be aligned.
 template <class Element>
 void gather(std::byte* to, const std::byte* from, std::int64_t count, std::int64_t stride) {
   constexpr auto kBytes = static_cast<std::int64_t>(sizeof(Element));
@@ -15,7 +15,7 @@ void gather(std::byte* to, const std::byte* from, std::int64_t count, std::int64
 
 using Gather = void (*)(std::byte*, const std::byte*, std::int64_t, std::int64_t);
 
-// Copies whose size the compiler knows take a tenth of the time.
+// Copies of a size that is a constant are moves, of another one calls of memcpy.
 Gather gather_of(DType dtype) {
   switch (size_bytes(dtype)) {
     case 1:

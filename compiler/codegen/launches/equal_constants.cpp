@@ -9,7 +9,7 @@
 namespace oclc {
 namespace {
 
-// Both ends tell most constants apart; those alike are compared.
+// Bytes hashed at each end. Most constants differ there; of those that do not all bytes are compared.
 constexpr std::size_t kEnd = 4096;
 
 std::uint64_t hash_of_ends(const HostTensor& content) {

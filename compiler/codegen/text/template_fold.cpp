@@ -170,7 +170,7 @@ class Folding {
   }
 
   void fold_head(Tokens& head) {
-    // Nothing is known of names alone.
+    // Without a literal or a parenthesis there is nothing to fold.
     if (std::none_of(head.begin(), head.end(), [](const Token& t) { return t.kind == Token::Kind::number || t.is("("); }))
       return;
     Tokens folded = head;

@@ -22,24 +22,17 @@ using nlohmann::json;
 
 namespace {
 
-// A machine that others share is slow for seconds at a time: contractions are timed in turn, so often, and the least time
-// counts.
-constexpr int kRoundsOfTimes = 3;
-
 // Kernel times of contractions under the cost models' choices.
 KernelTimeModel fitted_kernel_times(const rt::Context& context, CompileOptions options, const CalibrationSweep& sweep,
                                     ProgressForm form) {
   Measurer measurer(context, options, ComparedWith::first);
   const std::vector<TuningJob> jobs = calibration_jobs(sweep.contractions, sweep.seed);
-  std::vector<TimedContraction> timed(jobs.size());
-  for (std::size_t i = 0; i < kRoundsOfTimes * jobs.size(); ++i) {
-    const Measurement m = measurer(jobs[i % jobs.size()], Tuning(), INFINITY);
-    TimedContraction& least = timed[i % jobs.size()];
-    if (m.note.empty() && m.seconds > 0 && (least.kernels.empty() || m.seconds < least.seconds)) least = {m.kernels, m.seconds};
-    if (form != ProgressForm::none && (i + 1) % 20 == 0)
-      print_note(fmt::format("{} of {} timings of contractions", i + 1, kRoundsOfTimes * jobs.size()));
-  }
-  std::erase_if(timed, [](const TimedContraction& t) { return t.kernels.empty(); });
+  const auto told = [&](std::size_t done, std::size_t count) {
+    if (form != ProgressForm::none && done % 20 == 0) print_note(fmt::format("{} of {} timings of contractions", done, count));
+  };
+  std::vector<TimedContraction> timed;
+  for (const Measurement& m : interleaved(jobs, std::ref(measurer), INFINITY, told))
+    if (m.note.empty() && m.seconds > 0) timed.push_back({m.kernels, m.seconds});
   return KernelTimeModel::fit(timed, options.target);
 }
 

@@ -9,35 +9,10 @@
 namespace oclc {
 namespace {
 
-constexpr std::int32_t kExponent = 0x7f800000;
 // Columns that are gathered together: rows of a matrix are read in pieces of so many neighbours.
 constexpr std::int64_t kTogether = 16;
 
-// The elements of a step of a row, converted at once.
-using StepFloats = std::array<float, HalvesLayout::kStep>;
-using StepHalves = std::array<std::uint16_t, HalvesLayout::kStep>;
-
-std::int32_t bits_of(float x) { return std::bit_cast<std::int32_t>(x); }
-
-// To the nearest half, ties to even; `x` becomes what is left. All kinds of numbers are computed and one is selected, so that
-// compilers vectorize the loop.
-StepHalves rounded_halves(StepFloats& x) {
-  StepHalves codes;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const std::int32_t bits = bits_of(x[i]), size = bits & 0x7fffffff, sign = bits & ~0x7fffffff;
-    const std::int32_t normal = (size + 0xfff + (size >> 13 & 1)) & ~0x1fff;
-    // The last bit of 0.5's neighbours is that of the smallest halves.
-    const float shifted = std::bit_cast<float>(size) + 0.5f;
-    const std::int32_t small = bits_of(shifted - 0.5f);
-    const bool is_special = size >= kExponent, is_normal = size >= bits_of(0x1p-14f);
-    const std::int32_t special_code = 0x7c00 | (size > kExponent ? 0x200 : 0),
-                       number_code = is_normal ? (normal - (112 << 23)) >> 13 : bits_of(shifted) - bits_of(0.5f);
-    codes[i] = static_cast<std::uint16_t>((is_special ? special_code : number_code) | (bits >> 16 & 0x8000));
-    const std::int32_t value = is_special ? bits : sign | (is_normal ? normal : small);
-    x[i] -= std::bit_cast<float>(value);
-  }
-  return codes;
-}
+std::uint32_t exponent_of(float x) { return std::bit_cast<std::uint32_t>(x) & 0x7f800000; }
 
 // Of element k of a step in its row: see the templates' heads.
 std::int64_t place_in_row(const HalvesLayout& layout, std::int64_t row, std::int64_t k) {
@@ -77,25 +52,25 @@ HostTensor pack_halves(const HostTensor& source, const PackedOperand& where, con
       }
       for (std::int64_t j = 0; j < count; ++j) {
         const float* column = columns.data() + j * depth;
-        std::int32_t largest = 16 << 23;
-        for (std::int64_t i = 0; i < depth; ++i) largest = std::max(largest, bits_of(column[i]) & kExponent);
-        const float up = std::bit_cast<float>((268u << 23) - static_cast<std::uint32_t>(largest));
+        std::uint32_t largest = 16u << 23;
+        for (std::int64_t i = 0; i < depth; ++i) largest = std::max(largest, exponent_of(column[i]));
+        const float up = std::bit_cast<float>((268u << 23) - largest);
         const std::int64_t n = first + j, row = n % layout.tile_columns,
                            tile = g * layout.column_tiles() + n / layout.tile_columns;
-        scales[g * layout.column_tiles() * layout.tile_columns + n] = std::bit_cast<float>(largest - (14 << 23));
+        scales[g * layout.column_tiles() * layout.tile_columns + n] = std::bit_cast<float>(largest - (14u << 23));
         // Steps begin anew with each tap, or with `flat` run through all of them.
         const std::int64_t length = layout.flat ? depth : layout.inner;
         for (std::int64_t begin = 0; begin < depth; begin += length) {
           for (std::int64_t k = 0; k < length; k += step) {
-            StepFloats x{};
-            const auto width = static_cast<std::size_t>(std::min(step, length - k));
-            for (std::size_t i = 0; i < width; ++i) x[i] = column[begin + k + static_cast<std::int64_t>(i)] * up;
             const std::int64_t image = tile * steps + layout.image_of(begin / length, k / step);
             std::uint16_t* at = halves + image * layout.image_words() * 2 + row * step;
+            const float* numbers = column + begin + k;
             const Places& place = places[static_cast<std::size_t>(row / 2 % 4)];
-            for (int part = 0; part < layout.parts; ++part, at += layout.tile_columns * step) {
-              const StepHalves codes = rounded_halves(x);
-              for (std::size_t i = 0; i < width; ++i) at[place[i]] = codes[i];
+            for (std::int64_t i = 0; i < std::min(step, length - k); ++i) {
+              const float x = numbers[i] * up;
+              std::uint16_t* half = at + place[static_cast<std::size_t>(i)];
+              *half = float_to_half(x);
+              if (layout.parts == 2) half[layout.tile_columns * step] = float_to_half(x - half_to_float(*half));
             }
           }
         }
