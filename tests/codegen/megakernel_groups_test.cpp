@@ -2,6 +2,8 @@
 // part.
 #include <doctest/doctest.h>
 
+#include <set>
+
 #include "plan_generated.h"
 #include "tests/codegen/plan_check.h"
 
@@ -12,15 +14,17 @@ namespace {
 struct Token {
   PlanCheck check;
 
-  explicit Token(int layers, bool symbolic = false, std::int64_t width = 384) {
+  // Of odd layers the wide product has `narrower` columns less.
+  explicit Token(int layers, bool symbolic = false, std::int64_t width = 384, std::int64_t narrower = 0) {
     Builder& b = check.b;
     Value* x = check.input({1, width});
     for (int i = 0; i < layers; ++i) {
       const auto seed = static_cast<unsigned>(10 * i);
       Value *scale = b.constant(random_tensor(DType::f32, {width}, seed + 1)),
             *bias = b.constant(random_tensor(DType::f32, {width}, seed + 4)), *norm = b.layer_norm(x, scale, bias);
-      Value* wide = b.relu(b.matmul(norm, b.constant(random_tensor(DType::f32, {width, 4 * width}, seed + 2, -0.1, 0.1))));
-      x = b.add(x, b.matmul(wide, b.constant(random_tensor(DType::f32, {4 * width, width}, seed + 3, -0.1, 0.1))));
+      const std::int64_t columns = 4 * width - i % 2 * narrower;
+      Value* wide = b.relu(b.matmul(norm, b.constant(random_tensor(DType::f32, {width, columns}, seed + 2, -0.1, 0.1))));
+      x = b.add(x, b.matmul(wide, b.constant(random_tensor(DType::f32, {columns, width}, seed + 3, -0.1, 0.1))));
     }
     if (symbolic) {
       // Attention over rows of a number that is not known.
@@ -82,6 +86,27 @@ TEST_CASE("a megakernel of a GPU computes the bits of launches, run after run") 
       CHECK(oclc::difference(net.run({}, 3), launched, 0) == "");
     }
   }
+}
+
+TEST_CASE("parts that differ in constants have one kernel of their own, with the same bits") {
+  const Token net(4, false, 384, 64);
+  const Compiled compiled = net.compiled();
+  const plan::Launch& launch = *metadata_of(compiled).entries()->Get(0)->steps()->Get(0)->body_as_Launch();
+  REQUIRE(launch.parts()->size() == 8);
+  std::set<std::string> own;
+  for (const plan::Part* part : *launch.parts()) own.insert(part->kernel()->str());
+  CHECK(own.size() == 2);
+  const plan::Program& program = *metadata_of(compiled).programs()->Get(static_cast<std::uint32_t>(launch.program()));
+  CHECK(program.part_bytes()->size() == 2);
+  CHECK(program.source()->str().find("_merged(") != std::string::npos);
+  const auto launched = net.run({"megakernel"});
+  CHECK(oclc::difference(net.run(), launched, 0) == "");
+  // As a runtime builds them first.
+  PlanRunner first(module_of(copy_graph(*net.check.graph)), net.options({}), [](plan::PlanT& plan) {
+    for (const auto& p : plan.programs)
+      if (p->own_kernels) p->options += " -D" + p->name + "_FIRST=0 -D" + p->name + "_LAST=2";
+  });
+  CHECK(oclc::difference(first.run(net.check.inputs), launched, 0) == "");
 }
 
 TEST_CASE("rows of odd lengths have sums of several results as well") {

@@ -30,7 +30,8 @@ TEST_CASE("functions that differ in constants are merged") {
         "constant1) {\n"
         "  const int i = tile * constant0;\n"
         "  y0[i] = x0[i + constant0] * constant1 + 8;\n"
-        "}\n"
+        "}\n");
+  CHECK(list[0].macros ==
         "#define k_0_tile(x0, y0, tile) k_0_tile_merged(x0, y0, tile, 64, 1.5f)\n"
         "#define k_2_tile(x0, y0, tile) k_0_tile_merged(x0, y0, tile, 32, 0.25f)\n");
 }
@@ -54,12 +55,37 @@ TEST_CASE("constants that have to be literals are not parameters") {
   CHECK_FALSE(merges("y0[0] = tile * 3;", "y0[0] = tile * 3.0f;"));
 }
 
+const std::vector<std::string> kNames = {"k_0_tile", "k_1_tile"};
+
+TEST_CASE("definitions that the preprocessor chooses from are merged together") {
+  const auto either = [](const std::string& name, const std::string& a, const std::string& b) {
+    return "#if OCLC_NV_SM >= 80\nvoid " + name + "(__global float* y0) { y0[get_local_id(0)] = 3 * " + a +
+           "; }\n#else\nvoid " + name + "(__global float* y0) { y0[0] = 2 + " + b + "; }\n#endif\n";
+  };
+  const auto list = merge_functions(kNames, {either(kNames[0], "4", "5"), either(kNames[1], "6", "7")});
+  REQUIRE(list.size() == 1);
+  CHECK(list[0].name == "k_0_tile_merged");
+  CHECK(
+      list[0].text ==
+      "#if OCLC_NV_SM >= 80\nvoid k_0_tile_merged(__global float* y0, const int constant0, const int constant1) { "
+      "y0[get_local_id(0)] = 3 * constant0; }\n#else\nvoid k_0_tile_merged(__global float* y0, const int constant0, const int "
+      "constant1) { y0[0] = 2 + constant1; }\n#endif\n");
+  REQUIRE(list[0].constants.size() == 2);
+  CHECK(list[0].constants[1].type == "int");
+  CHECK(list[0].constants[1].name == "constant1");
+  CHECK(list[0].constants[1].values == std::vector<std::string>{"5", "7"});
+  CHECK(merge_functions(kNames, {either(kNames[0], "4", "5"), either(kNames[1], "6", "7.0f")}).empty());
+}
+
 TEST_CASE("what is more than one definition keeps its text") {
-  const std::vector<std::string> names = {"k_0_tile", "k_1_tile"};
   const auto two = [](const std::string& name, const std::string& number) {
     return "float of_" + name + "(float x) { return x * " + number + "; }\nvoid " + name + "(const int tile) {}\n";
   };
-  CHECK(merge_functions(names, {two(names[0], "3.0f"), two(names[1], "4.0f")}).empty());
+  CHECK(merge_functions(kNames, {two(kNames[0], "3.0f"), two(kNames[1], "4.0f")}).empty());
+  const auto defined = [](const std::string& name, const std::string& number) {
+    return "void " + name + "(const int tile) {\n#define N " + number + "\n}\n";
+  };
+  CHECK(merge_functions(kNames, {defined(kNames[0], "3"), defined(kNames[1], "3")}).empty());
 }
 
 }  // namespace

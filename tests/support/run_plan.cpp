@@ -10,6 +10,7 @@
 #include "compiler/ops/reference/evaluate.h"
 #include "compiler/support/error.h"
 #include "frontends/cpp/typed/device_target.h"
+#include "plan_generated.h"
 #include "runtime/package/writer.h"
 #include "tests/support/graph_check.h"
 
@@ -97,6 +98,22 @@ std::shared_ptr<Module> module_of(std::unique_ptr<Graph> graph) {
 
 PlanRunner::PlanRunner(std::shared_ptr<Module> module, const CompileOptions& options)
     : compiled_(compile(std::move(module), options)) {
+  begin_session();
+}
+
+PlanRunner::PlanRunner(std::shared_ptr<Module> module, const CompileOptions& options,
+                       const std::function<void(plan::PlanT&)>& edit)
+    : compiled_(compile(std::move(module), options)) {
+  plan::PlanT changed;
+  plan::GetPlan(compiled_.plan.metadata.data())->UnPackTo(&changed);
+  edit(changed);
+  flatbuffers::FlatBufferBuilder builder;
+  plan::FinishPlanBuffer(builder, plan::Plan::Pack(builder, &changed));
+  compiled_.plan.metadata.assign(builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize());
+  begin_session();
+}
+
+void PlanRunner::begin_session() {
   package_ = package::package_to_memory(std::as_bytes(std::span(compiled_.plan.metadata)), compiled_.plan.constants);
   plan_ = rt::Plan::load(package_.data(), package_.size());
   session_ = std::make_unique<rt::Session>(plan_, context());

@@ -1,5 +1,6 @@
 // Compiles a graph, runs its plan through the runtime and compares the results with the reference evaluation of the graph.
 #pragma once
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -7,6 +8,10 @@
 
 #include "compiler/compile.h"
 #include "oclc/oclc.hpp"
+
+namespace oclc::plan {
+struct PlanT;
+}
 
 namespace oclc::test {
 
@@ -32,6 +37,8 @@ std::shared_ptr<Module> module_of(std::unique_ptr<Graph> graph);
 class PlanRunner {
  public:
   PlanRunner(std::shared_ptr<Module> module, const CompileOptions& options);
+  // Of a plan that was changed by `edit`.
+  PlanRunner(std::shared_ptr<Module> module, const CompileOptions& options, const std::function<void(plan::PlanT&)>& edit);
 
   // The results of one run; symbols are bound from the inputs' shapes and by `symbols`. State is neither input nor result.
   std::vector<HostTensor> run(std::span<const HostTensor> inputs, const SymbolValues& symbols = {}, std::uint32_t entry = 0);
@@ -42,6 +49,8 @@ class PlanRunner {
   std::string source() const;
 
  private:
+  void begin_session();
+
   Compiled compiled_;
   std::vector<std::byte> package_;
   rt::Plan plan_;

@@ -91,7 +91,7 @@ class MegakernelWriter : private MegakernelArguments {
         parts.insert(functions_[i].parts.begin(), functions_[i].parts.end());
         alone += chosen(functions_[i].parts, functions_[i].text);
       }
-      text += "#ifdef OCLC_UNOPTIMIZED\n" + chosen(parts, merged.text) + "#else\n" + alone + "#endif\n";
+      text += "#ifdef OCLC_UNOPTIMIZED\n" + chosen(parts, merged.text + merged.macros) + "#else\n" + alone + "#endif\n";
     }
     for (std::size_t i = 0; i < functions_.size(); ++i) {
       if (!is_merged[i]) text += chosen(functions_[i].parts, functions_[i].text);

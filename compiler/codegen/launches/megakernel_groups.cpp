@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "compiler/codegen/contraction/choose.h"
 #include "compiler/codegen/contraction/emit.h"
 #include "compiler/codegen/launches/megakernel_arguments.h"
+#include "compiler/codegen/launches/merge_functions.h"
 #include "compiler/codegen/loops/group_reduction.h"
 #include "compiler/codegen/loops/loop_nest.h"
 #include "compiler/codegen/text/scope.h"
@@ -61,23 +63,35 @@ class GroupsCode : private MegakernelArguments {
     const std::string parameters = signature();
     g.own_kernels = true;
     g.source = macros_of_parts();
-    for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
-      g.source += where_wanted({kind}, kinds_[kind].function);
-      g.part_bytes.push_back(static_cast<std::uint32_t>(kinds_[kind].function.size()));
+    make_groups();
+    for (std::size_t group = 0; group < groups_.size(); ++group) {
+      std::string text;
+      for (const int kind : groups_[group].kinds) text += kinds_[static_cast<std::size_t>(kind)].function;
+      const std::string& merged = groups_[group].merged.text;
+      g.part_bytes.push_back(static_cast<std::uint32_t>(merged.empty() ? text.size() : merged.size()));
+      if (!merged.empty()) text = fmt::format("#ifdef {}_LAST\n{}#else\n{}#endif\n", name_, merged, text);
+      g.source += where_wanted({group}, text);
     }
     // The whole takes a driver's compiler longer than its parts' own kernels: those may be built first, some in each process.
     g.source += fmt::format("#if OCLC_NV_SM >= {} && !defined({}_LAST)\n", kGroupsWait, name_) + tables() +
                 head_of("", parameters) + whole() + "}\n#else\n" + head_of("", parameters) + "}\n";
-    for (std::size_t kind = 0; kind < kinds_.size(); ++kind)
-      g.source += where_wanted({kind}, head_of(fmt::format("_k{}", kind), parameters) + one(static_cast<int>(kind)) + "}\n");
+    for (std::size_t group = 0; group < groups_.size(); ++group)
+      g.source += where_wanted({group}, head_of(fmt::format("_k{}", group), parameters) + own_kernel(groups_[group]) + "}\n");
     g.source += "#endif\n";
     return std::move(out_);
   }
 
  private:
   struct Kind {
-    std::string function, tiles, call;  // C text: what does a tile, the tiles' number, and of one
+    std::string name, function, tiles, arguments;  // C text: what does a tile, the tiles' number
     std::size_t pointers = 0;
+
+    std::string call() const { return fmt::format("{}({})", name, arguments); }
+  };
+  // Kinds that differ in constants: they have one kernel of their own.
+  struct Group {
+    std::vector<int> kinds;
+    MergedFunction merged;  // of several
   };
   struct Placed {
     int kind = 0;
@@ -138,12 +152,10 @@ class GroupsCode : private MegakernelArguments {
     placed.tiles = std::min(tiles.constant().value_or(kMany), kMany);
     if (is_new) {
       const std::string function = fmt::format("{}_{}", name_, placed.kind);
-      kinds_.push_back({replaced(g.tile_source, kPartName, function), count, fmt::format("{}_tile({})", function, list),
-                        placed.pointers.size()});
+      kinds_.push_back({function + "_tile", replaced(g.tile_source, kPartName, function), count, list, placed.pointers.size()});
       if (!g.local_floats.empty()) floats_ = std::max<std::size_t>(floats_, std::stoul(g.local_floats));
     }
     heads_ += replaced(g.head, kPartName, kernel.name);
-    part.own_kernel = fmt::format("_k{}", placed.kind);
     places_ += placed.pointers.size();
     placed_.push_back(std::move(placed));
     out_.parts.push_back(std::move(part));
@@ -209,7 +221,7 @@ class GroupsCode : private MegakernelArguments {
     }
     for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
       tiles += fmt::format("      case {}: tiles = (int)({}); break;\n", kind, kinds_[kind].tiles);
-      calls += fmt::format("        case {}: {}; break;\n", kind, kinds_[kind].call);
+      calls += fmt::format("        case {}: {}; break;\n", kind, kinds_[kind].call());
     }
     std::string text = space();
     text += fmt::format(
@@ -260,25 +272,79 @@ class GroupsCode : private MegakernelArguments {
     return fmt::format("(rank < {0}_parts[3 * ({1}) + 2] ? oclc_turn({2}, {1}) : {3})", name_, part, progress_, kMany);
   }
 
-  // The parts of one kind, each a launch: `first` is the part.
-  std::string one(int kind) const {
-    const Kind& k = kinds_[static_cast<std::size_t>(kind)];
-    std::string text = space() + moves_ +
-                       fmt::format("  __global char* memory[{}];\n  switch (first) {{\n", std::max<std::size_t>(1, k.pointers));
-    for (std::size_t part = 0; part < placed_.size(); ++part) {
-      if (placed_[part].kind != kind) continue;
-      text += fmt::format("    case {}:\n", part);
-      for (std::size_t i = 0; i < k.pointers; ++i)
-        text += fmt::format("      memory[{}] = (__global char*)({});\n", i, placed_[part].pointers[i]);
-      text += "      break;\n";
+  // In the order in which parts first are of them.
+  void make_groups() {
+    std::map<std::string, std::vector<int>> alike;  // kinds by their arguments
+    for (std::size_t kind = 0; kind < kinds_.size(); ++kind) alike[kinds_[kind].arguments].push_back(static_cast<int>(kind));
+    std::map<int, Group> groups;  // by their first kinds
+    for (const auto& [arguments, kinds] : alike) {
+      std::vector<std::string> names, texts;
+      for (const int kind : kinds) {
+        names.push_back(kinds_[static_cast<std::size_t>(kind)].name);
+        texts.push_back(kinds_[static_cast<std::size_t>(kind)].function);
+      }
+      std::set<int> left(kinds.begin(), kinds.end());
+      for (MergedFunction& merged : merge_functions(names, texts)) {
+        Group group;
+        for (const std::size_t member : merged.members) group.kinds.push_back(kinds[member]), left.erase(kinds[member]);
+        group.merged = std::move(merged);
+        groups.emplace(group.kinds.front(), std::move(group));
+      }
+      for (const int kind : left) groups[kind].kinds = {kind};
     }
-    return text + fmt::format(
-                      "  }}\n  const int at = 0, tiles = (int)({});\n"
-                      "  for (int tile = get_group_id(0); tile < tiles; tile += get_num_groups(0)) {};\n",
-                      k.tiles, k.call);
+    std::vector<std::size_t> group_of(kinds_.size());
+    for (auto& [first, group] : groups) {
+      for (const int kind : group.kinds) group_of[static_cast<std::size_t>(kind)] = groups_.size();
+      groups_.push_back(std::move(group));
+    }
+    for (std::size_t i = 0; i < placed_.size(); ++i)
+      out_.parts[i].own_kernel = fmt::format("_k{}", group_of[static_cast<std::size_t>(placed_[i].kind)]);
+  }
+
+  // The parts of a group's kinds, each a launch: `first` is the part. Where kernels are built first, the constants of a kind
+  // are variables; elsewhere literals.
+  std::string own_kernel(const Group& group) const {
+    const Kind& any = kinds_[static_cast<std::size_t>(group.kinds.front())];
+    std::string text = space() + moves_ +
+                       fmt::format("  __global char* memory[{}];\n  int kind = 0, tiles = 0;\n  switch (first) {{\n",
+                                   std::max<std::size_t>(1, any.pointers));
+    for (std::size_t part = 0; part < placed_.size(); ++part) {
+      const Placed& placed = placed_[part];
+      if (std::find(group.kinds.begin(), group.kinds.end(), placed.kind) == group.kinds.end()) continue;
+      text += fmt::format("    case {}:\n", part);
+      for (std::size_t i = 0; i < any.pointers; ++i)
+        text += fmt::format("      memory[{}] = (__global char*)({});\n", i, placed.pointers[i]);
+      text += fmt::format("      kind = {};\n      break;\n", placed.kind);
+    }
+    text += "  }\n  const int at = 0;\n";
+    const auto of_kinds = [&](const auto& what) {
+      std::string cases = "  switch (kind) {\n";
+      for (std::size_t i = 0; i < group.kinds.size(); ++i)
+        cases +=
+            fmt::format("    case {}:{} break;\n", group.kinds[i], what(i, kinds_[static_cast<std::size_t>(group.kinds[i])]));
+      return cases + "  }\n";
+    };
+    const std::string rounds = "for (int tile = get_group_id(0); tile < tiles; tile += get_num_groups(0)) ";
+    const std::string alone = of_kinds([&](std::size_t, const Kind& kind) {
+      return fmt::format("\n      tiles = (int)({});\n      {}{};\n     ", kind.tiles, rounds, kind.call());
+    });
+    if (group.merged.text.empty()) return text + alone;
+    text += fmt::format("#ifdef {}_LAST\n", name_);
+    std::string arguments = any.arguments;
+    for (const MergedFunction::Constant& constant : group.merged.constants) {
+      text += fmt::format("  {} {} = 0;\n", constant.type, constant.name);
+      arguments += ", " + constant.name;
+    }
+    text += of_kinds([&](std::size_t i, const Kind& kind) {
+      std::string set = fmt::format(" tiles = (int)({});", kind.tiles);
+      for (const MergedFunction::Constant& c : group.merged.constants) set += fmt::format(" {} = {};", c.name, c.values[i]);
+      return set;
+    });
+    return text + fmt::format("  {}{}({});\n#else\n", rounds, group.merged.name, arguments) + alone + "#endif\n";
   }
 
   std::vector<Kind> kinds_;
+  std::vector<Group> groups_;
   std::map<std::string, int> known_;  // kinds by their texts
   std::vector<Placed> placed_;
   std::size_t places_ = 0, floats_ = 0;  // pointers of all parts; of local memory

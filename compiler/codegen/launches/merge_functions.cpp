@@ -36,14 +36,13 @@ std::string_view type_of(const Token& token) {
 
 class Definition {
  public:
-  // The definition of `name` as tokens, without comments.
+  // The text as tokens, without comments.
   Definition(const std::string& name, const std::string& text) : name_(name) {
     for (Token& token : tokens_of(text)) {
       if (!token.text.starts_with("//")) tokens_.push_back(std::move(token));
     }
-    if (!is_one_definition()) return;
-    is_mergeable_ = true;
-    walk();
+    is_mergeable_ = find_definitions();
+    for (const Body& body : bodies_) walk(body);
   }
 
   bool is_mergeable() const { return is_mergeable_; }
@@ -65,8 +64,9 @@ class Definition {
 
   std::vector<std::string> parameters() const {
     std::vector<std::string> names;
-    for (std::size_t i = 3; i <= parameters_end_; ++i) {
-      if (tokens_[i].is(",") || i == parameters_end_) names.push_back(tokens_[i - 1].text);
+    const Body& first = bodies_.front();
+    for (std::size_t i = first.name + 2; i <= first.begin; ++i) {
+      if (tokens_[i].is(",") || i == first.begin) names.push_back(tokens_[i - 1].text);
     }
     return names;
   }
@@ -74,9 +74,9 @@ class Definition {
   // The text as that of `name`, with `numbers` in the place of the numbers and more parameters.
   std::string renamed(const std::string& name, const std::string& more, const std::vector<std::string>& numbers) const {
     std::string text;
-    std::size_t next = 0;
+    std::size_t next = 0, body = 0;
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
-      if (i == parameters_end_) text += more;
+      if (body < bodies_.size() && i == bodies_[body].begin) text += more, ++body;
       const bool is_number = next < numbers_.size() && numbers_[next] == i;
       text += tokens_[i].space + (is_number ? numbers[next] : tokens_[i].is(name_) ? name : tokens_[i].text);
       if (is_number) ++next;
@@ -85,15 +85,29 @@ class Definition {
   }
 
  private:
-  // void name(..) { .. }, with nothing around it, and nothing in it whose numbers have to be constants.
-  bool is_one_definition() {
-    if (tokens_.size() < 6 || !tokens_[0].is("void") || !tokens_[1].is(name_) || !tokens_[2].is("(")) return false;
-    parameters_end_ = closing(tokens_, 2);
-    if (parameters_end_ + 2 >= tokens_.size() || !tokens_[parameters_end_ + 1].is("{") ||
-        closing(tokens_, parameters_end_ + 1) + 1 != tokens_.size())
-      return false;
-    return std::all_of(tokens_.begin(), tokens_.end(), [](const Token& t) {
-      if (t.kind == Token::Kind::note) return t.text.starts_with("#pragma unroll");
+  struct Body {
+    std::size_t name = 0, begin = 0, end = 0;  // tokens: the name, the bracket that closes the parameters, the body's last
+  };
+
+  // void name(..) { .. }, once or with lines of the preprocessor between, and nothing in it whose numbers have to be constants.
+  bool find_definitions() {
+    for (std::size_t i = 0; i < tokens_.size();) {
+      if (tokens_[i].kind == Token::Kind::note) {
+        ++i;
+        continue;
+      }
+      if (i + 5 >= tokens_.size() || !tokens_[i].is("void") || !tokens_[i + 1].is(name_) || !tokens_[i + 2].is("("))
+        return false;
+      const std::size_t begin = closing(tokens_, i + 2);
+      if (begin + 2 >= tokens_.size() || !tokens_[begin + 1].is("{")) return false;
+      const std::size_t end = closing(tokens_, begin + 1);
+      if (end == tokens_.size()) return false;
+      bodies_.push_back({i + 1, begin, end});
+      i = end + 1;
+    }
+    return !bodies_.empty() && std::all_of(tokens_.begin(), tokens_.end(), [](const Token& t) {
+      if (t.kind == Token::Kind::note)
+        return t.text.starts_with("#pragma unroll") || t.text.starts_with("#if") || is_one_of(t.text, {"#else", "#endif"});
       if (t.kind != Token::Kind::word) return t.text.front() != '"';
       return !t.text.starts_with("__builtin") &&
              !is_one_of(t.text, {"enum", "case", "asm", "__asm", "__asm__", "__attribute__", "typedef", "struct"});
@@ -101,13 +115,13 @@ class Definition {
   }
 
   // Finds the numbers that can be variables.
-  void walk() {
+  void walk(const Body& body) {
     struct Bracket {
       std::size_t at = 0;
       int argument = 0;
     };
     std::vector<Bracket> open = {{0, 0}};
-    for (std::size_t i = parameters_end_ + 1; i < tokens_.size(); ++i) {
+    for (std::size_t i = body.begin + 1; i <= body.end; ++i) {
       const Token& t = tokens_[i];
       if (t.kind == Token::Kind::word) {
         if (declares_array(open.back().at)) is_mergeable_ = false;  // its size is a constant that has a name
@@ -145,38 +159,42 @@ class Definition {
 
   std::string name_;
   Tokens tokens_;
-  std::size_t parameters_end_ = 0;
+  std::vector<Body> bodies_;
   std::vector<std::size_t> numbers_;
   bool is_mergeable_ = false;
 };
 
-// One text for functions of one key: numbers that are equal in all stay, those that go together are one parameter.
-std::string text_of(const std::vector<std::string>& names, const std::vector<const Definition*>& definitions) {
-  const Definition& first = *definitions.front();
-  std::map<std::vector<std::string>, std::string> parameters;  // by type and the members' numbers
+// One function for those of one key: numbers that are equal in all stay, those that go together are one constant.
+void fill(MergedFunction& merged, const std::vector<std::string>& names, const std::vector<Definition>& definitions) {
+  const Definition& first = definitions[merged.members.front()];
+  std::map<std::vector<std::string>, std::string> constants;  // by type and the members' numbers
   std::vector<std::string> numbers;
-  std::vector<std::vector<std::string>> values(definitions.size());
   std::string more;
   for (std::size_t k = 0; k < first.numbers().size(); ++k) {
-    std::vector<std::string> all = {std::string(type_of(first.tokens()[first.numbers()[k]]))};
-    for (const Definition* d : definitions) all.push_back(d->tokens()[d->numbers()[k]].text);
-    if (std::equal(all.begin() + 2, all.end(), all.begin() + 1)) {
-      numbers.push_back(all[1]);
+    const std::string type(type_of(first.tokens()[first.numbers()[k]]));
+    std::vector<std::string> values;
+    for (const std::size_t member : merged.members)
+      values.push_back(definitions[member].tokens()[definitions[member].numbers()[k]].text);
+    if (std::equal(values.begin() + 1, values.end(), values.begin())) {
+      numbers.push_back(values[0]);
       continue;
     }
-    const auto [at, is_new] = parameters.emplace(all, fmt::format("constant{}", parameters.size()));
+    std::vector<std::string> key = values;
+    key.push_back(type);
+    const auto [at, is_new] = constants.emplace(std::move(key), fmt::format("constant{}", constants.size()));
     numbers.push_back(at->second);
     if (!is_new) continue;
-    more += fmt::format(", const {} {}", all[0], at->second);
-    for (std::size_t i = 0; i < definitions.size(); ++i) values[i].push_back(all[i + 1]);
+    more += fmt::format(", const {} {}", type, at->second);
+    merged.constants.push_back({type, at->second, std::move(values)});
   }
-  const std::string merged_name = names.front() + "_merged";
-  std::string text = first.renamed(merged_name, more, numbers);
+  merged.name = names[merged.members.front()] + "_merged";
+  merged.text = first.renamed(merged.name, more, numbers);
   const std::string arguments = fmt::format("{}", fmt::join(first.parameters(), ", "));
-  for (std::size_t i = 0; i < names.size(); ++i)
-    text += fmt::format("#define {0}({1}) {2}({1}{3}{4})\n", names[i], arguments, merged_name, values[i].empty() ? "" : ", ",
-                        fmt::join(values[i], ", "));
-  return text;
+  for (std::size_t i = 0; i < merged.members.size(); ++i) {
+    merged.macros += fmt::format("#define {0}({1}) {2}({1}", names[merged.members[i]], arguments, merged.name);
+    for (const MergedFunction::Constant& constant : merged.constants) merged.macros += ", " + constant.values[i];
+    merged.macros += ")\n";
+  }
 }
 
 }  // namespace
@@ -189,15 +207,10 @@ std::vector<MergedFunction> merge_functions(const std::vector<std::string>& name
     if (definitions.back().is_mergeable()) alike[definitions.back().key()].push_back(i);
   }
   std::vector<MergedFunction> merged;
-  for (const auto& [key, members] : alike) {
+  for (auto& [key, members] : alike) {
     if (members.size() < 2) continue;
-    std::vector<std::string> of_members;
-    std::vector<const Definition*> of_definitions;
-    for (const std::size_t i : members) {
-      of_members.push_back(names[i]);
-      of_definitions.push_back(&definitions[i]);
-    }
-    merged.push_back({members, text_of(of_members, of_definitions)});
+    merged.emplace_back().members = std::move(members);
+    fill(merged.back(), names, definitions);
   }
   std::sort(merged.begin(), merged.end(),
             [](const MergedFunction& a, const MergedFunction& b) { return a.members.front() < b.members.front(); });
