@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/device/device.h"
+#include "runtime/program/builder_process.h"
 
 namespace oclc::runtime {
 
@@ -21,27 +22,24 @@ struct BuildJob {
   std::string source;
   std::uint32_t process = 0;  // of theirs
   bool lifted = false;        // to sm_90a, see runtime/device/sm90a.h
+
+  std::uint32_t kind() const { return lifted ? BuilderRequest::kLifted : BuilderRequest::kProgram; }
 };
+
+inline constexpr const char* kBuilderEnded =
+    "a process that compiled kernels beside this one has ended; what is left of its work is done in this one";
 
 class Builders {
  public:
   using Tell = std::function<void(const std::string&)>;
+  using Pace = BuilderProcess::Pace;
 
-  // How many processes may help: one less than cores, at most 7, or OCLC_BUILDERS; 0 without the program `oclc-builder`
-  // (OCLC_BUILDER, else oclc/oclc-builder beside the runtime's library).
-  static unsigned available();
-
-  // At once: somebody waits for the results. Behind: nobody does; the processes
-  // leave other work its cores, and finish what they were asked for when nobody
-  // asks any more, so that it is on disk for the next start.
-  enum class Pace { at_once, behind };
   // What drivers leave to the first run of a kernel, or nothing.
   enum class Work { programs_and_kernels, programs };
 
   // `tell` hears, from any thread, that a process failed; once.
-  // As many processes as the jobs name.
+  // As many processes as the jobs name. They end with it, unless they work behind.
   Builders(const Device& device, std::vector<BuildJob> jobs, Work work, Pace pace, Tell tell);
-  ~Builders();  // ends the processes, unless they work behind
   Builders(const Builders&) = delete;
   Builders& operator=(const Builders&) = delete;
 
@@ -66,14 +64,13 @@ class Builders {
 
  private:
   struct Process {
-    int socket = -1;                                                // not negative: there is a process
+    BuilderProcess runs;
     std::vector<std::uint32_t> units;                               // it builds
     std::vector<std::pair<std::uint32_t, std::string>> unanswered;  // requests; a unit's has no kernel
   };
 
   void start_locked();
   void start_one(Process& process);
-  void end(Process& process);
   bool ask(Process& process, std::uint32_t kind, std::uint32_t unit, const std::string& first, const std::string& second);
   bool take_reply(Process& process, int timeout_ms);
   void wait(std::uint32_t unit, const std::string& kernel, const Look& look);
@@ -86,7 +83,6 @@ class Builders {
   const Work work_;
   const Pace pace_;
   const Tell tell_;
-  const int owner_;  // the process that made them
   mutable std::mutex mutex_;
   std::vector<Process> processes_;
   std::set<std::pair<std::uint32_t, std::string>> wanted_, done_;

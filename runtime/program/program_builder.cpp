@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -73,7 +74,7 @@ Help help_of(Context& context) {
   const char* const off = std::getenv("CUDA_CACHE_DISABLE");
   if (has(context.quirks(), Quirk::serial_builds) && !(off && std::string_view(off) == "1")) help.share = Share::programs;
   if (help.share) help.device = listed(context.device());
-  if (help.device) help.processes = Builders::available();
+  if (help.device) help.processes = BuilderProcess::available();
   return help;
 }
 
@@ -108,7 +109,7 @@ void fill(BuiltPrograms& result, std::vector<Unit>& units, const fb::Plan& plan,
   for (Unit& unit : units) {
     if (unit.failure) throw *unit.failure;
     const auto number = static_cast<std::uint32_t>(result.units.size());
-    for (const UnitPrograms& p : unit.programs) result.pieces_of[p.program].push_back({number, p.first, p.last});
+    for (const UnitPrograms& p : unit.programs) result.pieces_of[p.program].push_back({number, p.first, p.last, p.own_kernels});
     (unit.from_cache || unit.from_plan ? result.cached : result.built)++;
     result.infos.push_back({unit.name, unit.text_bytes, kernels_in(unit.built.get()), unit.build_ns, unit.from_cache,
                             unit.from_plan, by_builders && unit.for_builders});
@@ -124,16 +125,36 @@ BuildJob job_of(Context& context, const Unit& unit, std::uint32_t number, std::u
   return {number, unit.options + std::string(lifted ? kSm90aOption : ""), unit.source, process, lifted};
 }
 
+// The longest first: then those that are built last differ least in their end.
+std::vector<BuildJob> jobs_in_order(Context& context, const std::vector<Unit>& units) {
+  std::vector<std::uint32_t> order(units.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return units[a].text_bytes > units[b].text_bytes; });
+  std::vector<BuildJob> jobs;
+  for (const std::uint32_t unit : order) jobs.push_back(job_of(context, units[unit], unit, 0));
+  return jobs;
+}
+
 // Whether the unit is one program, which can be cut between its kernels.
 bool is_long(const Unit& unit, const fb::Plan& plan) {
   return unit.programs.size() == 1 && is_cut(*plan.programs()->Get(unit.programs[0].program));
 }
 
+bool is_cached(Context& context, const Unit& unit) {
+  return context.cache() && exists(context.cache()->path_of(unit_key(context, unit)));
+}
+
+// Whether the driver may have all on disk: it goes into oclc's cache as well, where there is one.
+bool may_be_on_disk(Context& context, const std::vector<Unit>& units) {
+  return !context.cache() || !context.cache()->enabled() ||
+         std::all_of(units.begin(), units.end(), [&](const Unit& unit) { return is_cached(context, unit); });
+}
+
 // Whether the driver will compile such a one.
 bool builds_long(Context& context, const std::vector<Unit>& units, const fb::Plan& plan) {
-  return std::any_of(units.begin(), units.end(), [&](const Unit& unit) {
-    return is_long(unit, plan) && !(context.cache() && exists(context.cache()->path_of(unit_key(context, unit))));
-  });
+  return std::any_of(units.begin(), units.end(),
+                     [&](const Unit& unit) { return is_long(unit, plan) && !is_cached(context, unit); });
 }
 
 // The programs that `pieces` have cut, as a whole, under the number of their first piece.
@@ -206,22 +227,19 @@ BuiltPrograms build_programs(Context& context, const package::Package& package, 
                                                Builders::Work::programs, Builders::Pace::behind, tell);
     units = std::move(pieces);
   }
-  const bool alone_and_long = units.size() == 1 && shares_parts && units[0].text_bytes >= kLeastUnoptimized;
-  if (help.processes > 0 && (units.size() > 1 || alone_and_long)) {
+  const bool alone_and_long = units.size() == 1 && units[0].text_bytes >= kLeastUnoptimized;
+  if (shares_parts && help.processes > 0 && (units.size() > 1 || alone_and_long)) {
     using Work = Builders::Work;
-    if (shares_parts) {
-      result.marks = marks_of(context, units);
-      marked = std::all_of(result.marks.begin(), result.marks.end(), exists);
-      if (may_be_unoptimized && !marked && mostly_for_builders(units, plan)) {
-        result.behind =
-            std::make_shared<Builders>(*help.device, jobs_of(true), Work::programs_and_kernels, Builders::Pace::behind, tell);
-        for (Unit& unit : units) unit.options += kUnoptimized;
-      }
-      own_marks = result.behind ? marks_of(context, units) : result.marks;
+    result.marks = marks_of(context, units);
+    marked = std::all_of(result.marks.begin(), result.marks.end(), exists);
+    if (may_be_unoptimized && !marked && mostly_for_builders(units, plan)) {
+      result.behind =
+          std::make_shared<Builders>(*help.device, jobs_of(true), Work::programs_and_kernels, Builders::Pace::behind, tell);
+      for (Unit& unit : units) unit.options += kUnoptimized;
     }
+    own_marks = result.behind ? marks_of(context, units) : result.marks;
     result.builders =
-        std::make_shared<Builders>(*help.device, jobs_of(false), shares_parts ? Work::programs_and_kernels : Work::programs,
-                                   Builders::Pace::at_once, tell);
+        std::make_shared<Builders>(*help.device, jobs_of(false), Work::programs_and_kernels, Builders::Pace::at_once, tell);
   }
   // What the driver has on disk is there sooner than a process that would build it.
   MakeBuilders start;
@@ -231,8 +249,14 @@ BuiltPrograms build_programs(Context& context, const package::Package& package, 
       started = true;
       return result.builders;
     };
-  const bool is_known = own_marks.empty() || std::any_of(own_marks.begin(), own_marks.end(), exists);
-  build_units(context, units, threads, start, !is_known ? kNoPatience : shares_parts ? kPatience : kPatienceOfBuilds);
+  if (help.share == Share::programs && help.processes > 0 && units.size() > 1) {
+    BuildQueue queue(*help.device, jobs_in_order(context, units), help.processes, tell);
+    build_units(context, units, queue, may_be_on_disk(context, units) ? kPatienceOfBuilds : kNoPatience);
+    started = true;
+  } else {
+    const bool is_known = own_marks.empty() || std::any_of(own_marks.begin(), own_marks.end(), exists);
+    build_units(context, units, threads, start, is_known ? kPatience : kNoPatience);
+  }
 
   const auto failed = [](const Unit& unit) { return unit.failure.has_value(); };
   if (result.behind && std::any_of(units.begin(), units.end(), failed)) return build_programs(context, package, false);

@@ -15,6 +15,7 @@ namespace oclc::runtime {
 struct Piece {
   std::uint32_t unit = 0;
   std::uint32_t first = 0, last = 0;
+  bool own_kernels = false;  // see UnitPrograms
 };
 
 // How a unit was built.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "runtime/flat.h"
@@ -16,14 +15,10 @@ namespace fb = oclc::plan;
 // process that does needs a second to begin with: less than this is not worth one.
 constexpr std::uint64_t kLeastUnitBytes = 24 << 10;
 
-// What this process compiles before the first of the others has begun, and from one of them to the next, since they come to the
-// device in turn: NVIDIA's driver 580 compiles 50 KB in a second, begins in 0.45 and opens a context in 0.15 (H100, 16 cores).
-constexpr std::uint64_t kBytesToFirst = 22 << 10, kBytesToNext = 15 << 9;
-
-// Of kernels that are cut: a launch whose parts have 16 KB takes that driver 1.5 s, their own kernels a third of it. More
-// pieces than processes cost more to load than they help to balance (three for each: googlenet 3.5 to 4.4 s instead of 2.9
-// to 3.6).
-constexpr std::uint64_t kLeastPieceBytes = 8 << 10;
+// A program of parts with kernels of their own that is cut, and the least text of a piece: a whole of 100 KB takes NVIDIA's
+// driver 580 1.5 s, kernels of its parts 0.1 to 0.4 s each. More pieces than processes do not help (14 and 20: googlenet 2.0
+// to 2.3 s to the first answer instead of 1.8 to 2.0).
+constexpr std::uint64_t kLeastCutBytes = 64 << 10, kLeastPieceBytes = 8 << 10;
 
 std::string options_of(const fb::Program& program) {
   std::string options = program.options() ? program.options()->str() : "";
@@ -43,7 +38,7 @@ void append(Unit& unit, const UnitPrograms& part, const fb::Plan& plan) {
     unit.name += ", ...";
   }
   const std::uint32_t parts = count(program.part_bytes());
-  if (part.last - part.first < parts) {
+  if (part.own_kernels || part.last - part.first < parts) {
     if (unit.programs.empty())
       unit.name += (program.own_kernels() ? ", kernels " : ", steps ") + std::to_string(part.first) + " to " +
                    std::to_string(part.last - 1);
@@ -58,7 +53,7 @@ void append(Unit& unit, const UnitPrograms& part, const fb::Plan& plan) {
 }
 
 UnitPrograms whole(const fb::Plan& plan, std::uint32_t program) {
-  return {program, 0, count(plan.programs()->Get(program)->part_bytes())};
+  return {program, 0, count(plan.programs()->Get(program)->part_bytes()), false};
 }
 
 void merge(const fb::Plan& plan, const std::vector<std::uint32_t>& programs, std::size_t merged, std::vector<Unit>& units) {
@@ -105,7 +100,7 @@ void cut(const fb::Plan& plan, std::vector<std::uint32_t> programs, const Cut& h
     for (std::uint32_t part = 0; part < parts_of(i); ++part) {
       const std::uint64_t bytes = program.part_bytes()->Get(part);
       std::vector<UnitPrograms>& unit = held[unit_at(before + bytes / 2)];
-      if (unit.empty() || unit.back().program != i) unit.push_back({i, part, part});
+      if (unit.empty() || unit.back().program != i) unit.push_back({i, part, part, program.own_kernels()});
       unit.back().last = part + 1;
       before += bytes;
     }
@@ -120,29 +115,11 @@ void cut(const fb::Plan& plan, std::vector<std::uint32_t> programs, const Cut& h
   }
 }
 
-// The longest text first, each to the process that comes to it first.
-void share_out(std::vector<Unit>& units, std::size_t processes) {
-  std::vector<Unit*> longest;
-  for (Unit& unit : units) longest.push_back(&unit);
-  std::stable_sort(longest.begin(), longest.end(), [](const Unit* a, const Unit* b) { return a->text_bytes > b->text_bytes; });
-  std::vector<std::uint64_t> bytes(processes, 0);
-  for (std::size_t i = 1; i < processes; ++i) bytes[i] = kBytesToFirst + (i - 1) * kBytesToNext;
-  for (Unit* unit : longest) {
-    const auto least = std::min_element(bytes.begin(), bytes.end()) - bytes.begin();
-    bytes[static_cast<std::size_t>(least)] += unit->text_bytes;
-    unit->for_builders = least > 0;
-    unit->builder = static_cast<std::uint32_t>(least > 0 ? least - 1 : 0);
-  }
-}
-
 }  // namespace
 
 std::uint32_t parts_in_turn(const fb::Program& program) { return program.own_kernels() ? 0 : count(program.part_bytes()); }
 
-bool is_cut(const fb::Program& program) {
-  if (!program.own_kernels() || program.part_bytes()->size() < 2) return false;
-  return std::accumulate(program.part_bytes()->begin(), program.part_bytes()->end(), std::uint64_t{0}) >= 2 * kLeastPieceBytes;
-}
+bool is_cut(const fb::Program& program) { return program.own_kernels() && program.source()->size() >= kLeastCutBytes; }
 
 std::vector<Unit> make_units(const fb::Plan& plan, std::size_t merged, std::size_t processes, Share share) {
   std::vector<Unit> units;
@@ -162,7 +139,6 @@ std::vector<Unit> make_units(const fb::Plan& plan, std::size_t merged, std::size
     else
       merge(plan, programs, processes > 1 ? programs.size() : merged, units);
   }
-  if (processes > 1 && share != Share::parts) share_out(units, processes);
   return units;
 }
 

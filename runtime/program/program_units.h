@@ -15,6 +15,7 @@ namespace oclc::runtime {
 struct UnitPrograms {
   std::uint32_t program = 0;
   std::uint32_t first = 0, last = 0;
+  bool own_kernels = false;  // these, and not the kernel of all parts
 };
 
 struct Unit {
@@ -23,8 +24,8 @@ struct Unit {
   std::string options;
   oclc::plan::Instructions instructions = oclc::plan::Instructions::opencl_c;
   std::vector<UnitPrograms> programs;
-  bool for_builders = false;     // a process beside this one may build it or compile its kernels, see builders.h
-  std::uint32_t builder = 0;     // that process
+  bool for_builders = false;     // a process beside this one builds it or compiles its kernels, see builders.h
+  std::uint32_t builder = 0;     // that process, where parts are shared
   std::uint64_t text_bytes = 0;  // of what it holds of its source
 
   std::uint64_t key = 0;  // of binaries in plans, see plan_binaries.h

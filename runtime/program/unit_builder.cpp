@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <functional>
 #include <new>
+#include <optional>
 #include <span>
 #include <thread>
 #include <utility>
@@ -105,15 +106,28 @@ class UnitBuilder {
   // Builds every unit; a unit's failure is kept in it. Builders are given those that are for them, and started when what this
   // process builds first is not done at once.
   void build_all(std::vector<Unit>& units, unsigned threads, const MakeBuilders& builders, std::chrono::milliseconds patience) {
-    done_ = 0;
-    total_ = static_cast<std::uint32_t>(units.size());
-    context_.progress(0, total_);
+    begin(units.size());
     if (builders && std::any_of(units.begin(), units.end(), [](const Unit& u) { return u.for_builders; })) {
       build_beside(units, threads, builders, patience);
     } else {
       std::vector<Unit*> all;
       for (Unit& unit : units) all.push_back(&unit);
       build_some(all, threads);
+    }
+  }
+
+  // In one thread: what NVIDIA's driver builds in several of a process takes longer by about as much.
+  void build_queued(std::vector<Unit>& units, BuildQueue& queue, std::chrono::milliseconds patience) {
+    begin(units.size());
+    std::optional<LateStart> late;
+    if (patience.count() == 0)
+      queue.start();
+    else
+      late.emplace(patience, [&] { queue.start(); });
+    while (const auto taken = queue.next()) {
+      Unit& unit = units[taken->unit];
+      unit.for_builders = taken->is_on_disk;
+      build_next(unit);
     }
   }
 
@@ -135,7 +149,9 @@ class UnitBuilder {
     take_amx(units);
   }
 
-  std::string key_of(const Unit& unit) const { return device_key_ + unit.options + '\n' + unit.source; }
+  std::string key_of(const Unit& unit, std::string_view more_options = "") const {
+    return device_key_ + unit.options + std::string(more_options) + '\n' + unit.source;
+  }
 
   // A program of the binary, or what the driver says against it.
   cl_int take(const Unit& unit, std::span<const unsigned char> binary, ClProgram& program) {
@@ -143,6 +159,12 @@ class UnitBuilder {
   }
 
  private:
+  void begin(std::size_t units) {
+    done_ = 0;
+    total_ = static_cast<std::uint32_t>(units);
+    context_.progress(0, total_);
+  }
+
   void build_next(Unit& unit) {
     build(unit);
     context_.progress(++done_, total_);
@@ -361,11 +383,17 @@ bool takes_sm90a(Context& context, const Unit& unit) {
   return unit.instructions == fb::Instructions::sm90a && has_sm90a(context.device());
 }
 
-std::string unit_key(Context& context, const Unit& unit) { return UnitBuilder(context).key_of(unit); }
+std::string unit_key(Context& context, const Unit& unit) {
+  return UnitBuilder(context).key_of(unit, takes_sm90a(context, unit) ? kSm90aOption : "");
+}
 
 void build_units(Context& context, std::vector<Unit>& units, unsigned threads, const MakeBuilders& builders,
                  std::chrono::milliseconds patience) {
   UnitBuilder(context).build_all(units, threads, builders, patience);
+}
+
+void build_units(Context& context, std::vector<Unit>& units, BuildQueue& queue, std::chrono::milliseconds patience) {
+  UnitBuilder(context).build_queued(units, queue, patience);
 }
 
 }  // namespace oclc::runtime

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/device/context.h"
+#include "runtime/program/build_queue.h"
 #include "runtime/program/builders.h"
 #include "runtime/program/program_units.h"
 
@@ -34,5 +35,8 @@ using MakeBuilders = std::function<std::shared_ptr<Builders>()>;
 // when what this process builds first is not done after `patience`.
 void build_units(Context& context, std::vector<Unit>& units, unsigned threads, const MakeBuilders& builders = {},
                  std::chrono::milliseconds patience = {});
+// The same of units in a queue, whose processes are started if this one has not built all after `patience`. Says in each unit
+// whether a process built it.
+void build_units(Context& context, std::vector<Unit>& units, BuildQueue& queue, std::chrono::milliseconds patience);
 
 }  // namespace oclc::runtime

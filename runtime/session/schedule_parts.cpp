@@ -15,7 +15,7 @@ bool Schedule::must_be_apart(const Leaf& leaf) const {
 }
 
 bool Schedule::in_pieces(const Leaf& leaf) const {
-  return program_of(*leaf.launch).own_kernels() && pieces_of(*leaf.launch).size() > 1;
+  return pieces_of(*leaf.launch).front().own_kernels;
 }
 
 void Schedule::add_runs(Leaf& leaf) {

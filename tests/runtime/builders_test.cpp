@@ -352,16 +352,30 @@ TEST_CASE("a long launch is built as a whole where there are no processes, and a
     const Setting none("OCLC_BUILDERS", "0");
     CHECK_FALSE(answered(finish(plan), rt::Context()).stats().unoptimized);
   }
-  plan = plan_of_kernels(fresh_name(), 10);
-  plan.programs[0]->part_bytes = {8000, 8000};
   const Setting one("OCLC_BUILDERS", "1");
-  CHECK_FALSE(answered(finish(plan), rt::Context()).stats().unoptimized);
-  // Of parts with one text nothing can be cut.
-  plan = plan_of_kernels(fresh_name(), 10);
+  CHECK_FALSE(answered(finish(plan_of_kernels(fresh_name(), 10)), rt::Context()).stats().unoptimized);
+}
+
+TEST_CASE("a long launch whose parts have one kernel is answered by that") {
+  if (!helps()) return;
+  const KeepsPrograms driver;
+  const Setting one("OCLC_BUILDERS", "1");
+  const std::string name = fresh_name();
+  fb::PlanT plan = plan_of_kernels(name);
   plan.programs[0]->part_bytes = {60000};
   auto& parts = plan.entries[0]->steps[0]->body.AsLaunch()->parts;
   parts[1]->kernel = parts[0]->kernel;
-  CHECK_FALSE(answered(finish(plan), rt::Context()).stats().unoptimized);
+  const auto bytes = finish(plan);
+  rt::Session session(rt::Plan::load(bytes.data(), bytes.size()), rt::Context());
+  const std::vector<float> x = {1, 2, 3, 4};
+  std::vector<float> y(4);
+  session.set_input(0, "x", x.data(), {4});
+  session.set_output(0, "y", y.data(), {4});
+  session.run(0);
+  CHECK(session.stats().unoptimized);
+  CHECK(y == std::vector<float>{2, 3, 4, 5});  // the one step, twice
+  REQUIRE(session.builds().size() == 1);
+  CHECK(std::string(session.builds()[0].name) == name + ", kernels 0 to 0");
 }
 
 TEST_CASE("kernels of parts that a plan's program lacks are told of by name") {
@@ -369,7 +383,7 @@ TEST_CASE("kernels of parts that a plan's program lacks are told of by name") {
   const KeepsPrograms driver;
   const Setting one("OCLC_BUILDERS", "1");
   const std::string name = fresh_name();
-  fb::PlanT plan = plan_of_kernels(name, 10);
+  fb::PlanT plan = plan_of_kernels(name);
   auto& parts = plan.entries[0]->steps[0]->body.AsLaunch()->parts;
   std::swap(parts[0]->kernel, parts[1]->kernel);
   std::string text;

@@ -94,6 +94,11 @@ class Device {
     std::vector<cl_device_id> devices(count);
     if (clGetDeviceIDs(platforms[platform], CL_DEVICE_TYPE_ALL, count, devices.data(), nullptr) != CL_SUCCESS) return;
     device_ = devices[device];
+  }
+
+  cl_int open() {
+    if (context_) return CL_SUCCESS;
+    if (!device_) return CL_DEVICE_NOT_FOUND;
     cl_int code = CL_SUCCESS;
     context_ = ClContext(clCreateContext(nullptr, 1, &device_, nullptr, nullptr, &code));
     if (code == CL_SUCCESS) queue_ = ClQueue(clCreateCommandQueue(context_.get(), device_, 0, &code));
@@ -101,10 +106,8 @@ class Device {
     if (code == CL_SUCCESS)
       counters_ =
           ClMem(clCreateBuffer(context_.get(), CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, zeros.size(), zeros.data(), &code));
-    good_ = code == CL_SUCCESS;
+    return code;
   }
-
-  bool good() const { return good_; }
 
   cl_int build(const Request& request) {
     const char* text = request.second.data();
@@ -163,7 +166,6 @@ class Device {
   }
 
   const bool in_turn_;
-  bool good_ = false;
   cl_device_id device_ = nullptr;
   ClContext context_;
   ClQueue queue_;
@@ -175,10 +177,13 @@ int serve(unsigned platform, unsigned number, bool behind, bool in_turn) {
   Requests requests(behind);
   std::thread([&] { requests.read(); }).detach();
   Device device(platform, number, in_turn);
-  if (!device.good()) return 1;
   while (const auto request = requests.next()) {
-    const cl_int status = request->head.kind == BuilderRequest::kKernel ? device.compile(*request) : device.build(*request);
-    const BuilderReply reply{request->head.kind, request->head.unit, status};
+    const std::uint32_t kind = request->head.kind;
+    cl_int status = device.open();
+    if (status != CL_SUCCESS) return 1;
+    if (kind != BuilderRequest::kOpen)
+      status = kind == BuilderRequest::kKernel ? device.compile(*request) : device.build(*request);
+    const BuilderReply reply{kind, request->head.unit, status};
     if (::send(kSocket, &reply, sizeof reply, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof reply) && !behind) return 0;
   }
   return 0;

@@ -9,7 +9,8 @@ struct BuilderRequest {
   enum Kind : std::uint32_t {
     kProgram = 1,  // build: options, source
     kKernel = 2,   // compile the kernel of that name, of the unit; no second text
-    kLifted = 3    // as kProgram, and what it gives lifted to sm_90a, see runtime/device/sm90a.h
+    kLifted = 3,   // as kProgram, and what it gives lifted to sm_90a, see runtime/device/sm90a.h
+    kOpen = 4      // make a context of the device, which else the first program does; no texts
   };
   std::uint32_t kind;
   std::uint32_t unit;
