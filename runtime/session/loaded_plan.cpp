@@ -98,11 +98,14 @@ void LoadedPlan::upload_constants() {
   if (one) memories_.push_back(upload(begin, end - begin));
   for (std::uint32_t i = 0; i < count; ++i) {
     const fb::Buffer& buffer = *plan().buffers()->Get(i);
-    if (buffer.kind() != fb::BufferKind::constant || constant_size(buffer) == 0) continue;
+    if (buffer.kind() != fb::BufferKind::constant) continue;
+    const std::uint64_t bytes = constant_size(buffer);
     if (one) {
-      places_[i] = {memories_[0].get(), buffer.constant_offset() - begin, 0, constant_size(buffer)};
+      // An empty one too: kernels may take it by the argument that all share.
+      places_[i] = {memories_[0].get(), bytes == 0 ? 0 : buffer.constant_offset() - begin, 0, bytes};
       continue;
     }
+    if (bytes == 0) continue;
     if (constant_size(buffer) > facts.max_alloc_bytes)
       throw Failure(OCLC_E_MEMORY, "constant '" + (buffer.name() ? buffer.name()->str() : "") + "' takes " +
                                        std::to_string(constant_size(buffer)) + " bytes, device '" + facts.name +

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "oclc/oclc.hpp"
+#include "tests/runtime/driver_standin.h"
 #include "tests/runtime/error_of.h"
 #include "tests/runtime/plan_builder.h"
 #include "tests/runtime/plans.h"
@@ -13,10 +14,10 @@ using namespace oclc::test;
 namespace {
 
 // y[i] = w[i] + v[i], where the kernel finds v in the memory object of w.
-fb::PlanT shared_constants_plan(std::int64_t bytes_of_v) {
+fb::PlanT shared_constants_plan(std::int64_t offset_of_v) {
   fb::PlanT plan = new_plan();
   plan.buffers.push_back(constant("w", 0, 16));
-  plan.buffers.push_back(constant("v", 0, bytes_of_v));
+  plan.buffers.push_back(constant("v", offset_of_v, 16));
   plan.buffers.push_back(buffer("y", fb::BufferKind::output, 16));
   plan.programs.push_back(program("add", R"(
 kernel void add(global const float* w, long w0, long v0, global float* y, long y0) {
@@ -37,17 +38,37 @@ kernel void add(global const float* w, long w0, long v0, global float* y, long y
 TEST_CASE("constants in one memory object are passed as one, and those that are not are refused") {
   const rt::Context context;
   std::vector<float> y(4);
-  rt::Session session(load(finish(shared_constants_plan(16), {1, 2, 3, 4})), context);
+  rt::Session session(load(finish(shared_constants_plan(0), {1, 2, 3, 4})), context);
   session.set_output<float>(0, "y", y.data(), {4});
   session.run(0);
   CHECK(y == std::vector<float>{2, 4, 6, 8});
-  rt::Session apart(load(finish(shared_constants_plan(0), {1, 2, 3, 4})), context);
+  const cl_ulong most = 128;
+  driver.says[CL_DEVICE_MAX_MEM_ALLOC_SIZE] = std::string(reinterpret_cast<const char*>(&most), sizeof most);
+  const rt::Context small;
+  driver.says.clear();
+  rt::Session apart(load(finish(shared_constants_plan(128), std::vector<float>(36, 1.0f))), small);
   apart.set_output<float>(0, "y", y.data(), {4});
   CHECK(error_of([&] { apart.run(0); }, OCLC_E_UNSUPPORTED) ==
-        "kernel 'add' (nodes add_node) wants all constants in one memory object, device '" +
-            std::string(context.device().name) + "' allows at most " + std::to_string(context.device().max_alloc_bytes) +
-            " bytes in one; compile the model with --disable=merge_arguments");
+        "kernel 'add' (nodes add_node) wants all constants in one memory object, device '" + std::string(small.device().name) +
+            "' allows at most 128 bytes in one; compile the model with --disable=merge_arguments");
 }
+
+TEST_CASE("an empty constant may be the first of those in one memory object, or a later one") {
+  for (const std::size_t empty : {0, 1}) {
+    CAPTURE(empty);
+    fb::PlanT plan = shared_constants_plan(0);
+    plan.buffers[empty] = constant("empty", 0, 0);
+    auto& source = plan.programs[0]->source;
+    const std::string used = empty == 0 ? "w[v0 + i]" : "w[w0 + i]", sum = "w[w0 + i] + w[v0 + i]";
+    source.replace(source.find(sum), sum.size(), used);
+    std::vector<float> y(4);
+    rt::Session session(load(finish(std::move(plan), {1, 2, 3, 4})), rt::Context());
+    session.set_output<float>(0, "y", y.data(), {4});
+    session.run(0);
+    CHECK(y == std::vector<float>{1, 2, 3, 4});
+  }
+}
+
 TEST_CASE("case 97: inputs and outputs that do not fit are named and nothing runs") {
   const rt::Plan plan = load(vector_plan_bytes());
   rt::Session session(plan, rt::Context());
