@@ -43,6 +43,8 @@ Value* pairs_of(Builder& b, const Complex& z) {
 }
 
 bool is_of_complex(const ProgramNode& node, const Program& program) {
+  // Transforms of real numbers to real ones are read with the others.
+  if (!find_row(node.target) && find_complex_row(node.target)) return true;
   const auto complex = [&](const Arg& arg) {
     if (arg.is(Arg::Kind::complex)) return true;
     return arg.is(Arg::Kind::tensor) && program.complex.find(arg.name) != program.complex.end();

@@ -17,6 +17,7 @@ pytest.importorskip("expecttest")
 import exported  # noqa: E402
 import op_samples  # noqa: E402
 from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
 from torch.utils import _pytree as pytree  # noqa: E402
 
 
@@ -184,6 +185,43 @@ def test_membership_is_read_whole(tmp_path: pathlib.Path) -> None:
     x, others = torch.randint(0, 9, (3, 5)), torch.tensor([[2, 3], [5, 7]])
     check(Function(lambda x, y: (torch.isin(x, y), torch.isin(x, y, invert=True))), (x, others), tmp_path / "m.pt2")
     check(Function(lambda x: (torch.isin(x, 4), torch.isin(3, x))), (x,), tmp_path / "m.pt2")
+
+
+@pytest.mark.parametrize("padding", [0, 1])
+def test_pooled_elements_go_back_to_their_places(padding: int, tmp_path: pathlib.Path) -> None:
+    torch.manual_seed(1)
+
+    def there_and_back(x: torch.Tensor) -> torch.Tensor:
+        pool, unpool = (F.max_pool2d, F.max_unpool2d) if x.dim() < 5 else (F.max_pool3d, F.max_unpool3d)
+        y, places = pool(x, 3, 2, padding, return_indices=True)
+        return unpool(y, places, 3, 2, padding, x.shape[-2:] if x.dim() < 5 else x.shape[-3:])
+
+    for shape in ((2, 3, 9, 11), (3, 9, 11), (1, 2, 7, 9, 8)):
+        check(Function(there_and_back), (torch.randn(shape),), tmp_path / "m.pt2")
+
+
+def test_diagonals_of_the_last_axes_are_read_whole(tmp_path: pathlib.Path) -> None:
+    x = torch.randn(2, 3, 4, 5)
+    check(Function(lambda x: (torch.linalg.diagonal(x), torch.linalg.diagonal(x, offset=-1))), (x,), tmp_path / "m.pt2")
+    check(Function(lambda x: torch.linalg.diagonal(x, offset=2, dim1=1, dim2=3)), (x,), tmp_path / "m.pt2")
+
+
+def test_batch_norm_by_its_native_name(tmp_path: pathlib.Path) -> None:
+    torch.manual_seed(1)
+    x, weight, bias, mean, variance = torch.randn(4, 3, 5), torch.rand(3), torch.randn(3), torch.randn(3), torch.rand(3) + 0.5
+    check(
+        Function(lambda *a: torch.native_batch_norm(*a, False, 0.1, 1e-5)[0]), (x, weight, bias, mean, variance), tmp_path / "m.pt2"
+    )
+    check(
+        Function(lambda x, w, b: torch.native_batch_norm(x, w, b, None, None, True, 0.1, 1e-5)), (x, weight, bias), tmp_path / "m.pt2"
+    )
+
+
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+def test_real_numbers_are_transformed_as_halves(norm: str, tmp_path: pathlib.Path) -> None:
+    x = torch.randn(3, 6)
+    for function in (torch.fft.irfft, torch.fft.hfft):
+        check(Function(lambda x, f=function: (f(x, norm=norm), f(x, n=9, norm=norm))), (x,), tmp_path / "m.pt2")
 
 
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])

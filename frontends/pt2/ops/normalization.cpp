@@ -226,6 +226,16 @@ Outputs training_batch_norm(AtenContext& c) {
   return out;
 }
 
+// With running statistics, training writes them, which a program that is read here does by other operators.
+Outputs native_batch_norm(AtenContext& c) {
+  if (c.flag("training") && (c.optional_tensor("running_mean") || c.optional_tensor("running_var")))
+    c.refuse("native_batch_norm that writes no running statistics", "training with them",
+             "torch.nn.functional.batch_norm does");
+  Outputs out = training_batch_norm(c);
+  out.resize(3);
+  return out;
+}
+
 // torch.export's: the entry point decides whether it trains.
 Outputs batch_norm(AtenContext& c) {
   const Batch n = batch_of(c);
@@ -272,6 +282,7 @@ constexpr OpRow kNormalizationRows[] = {
     {"aten.native_group_norm_backward.default", group_norm_backward},
     {"aten.instance_norm.default", instance_norm},
     {"aten.batch_norm.default", batch_norm},
+    {"aten.native_batch_norm.default", native_batch_norm},
     {"aten._native_batch_norm_legit_no_training.default", frozen_batch_norm},
     {"aten._native_batch_norm_legit_functional.default", training_batch_norm},
     {"aten._native_batch_norm_legit.no_stats", training_batch_norm},

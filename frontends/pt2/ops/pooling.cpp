@@ -69,6 +69,24 @@ Outputs max_pool_backward(AtenContext& c) {
   });
 }
 
+// Elements at their places in planes of zeros: places count within a plane.
+Outputs max_unpool(AtenContext& c) {
+  const std::size_t axes = spatial_axes(c);
+  Value *x = c.tensor("self"), *places = c.tensor("indices");
+  const Shape& result = c.result().shape;
+  const auto planes = static_cast<std::ptrdiff_t>(result.size() - axes);
+  const auto in_planes = [&](const Shape& shape) {
+    Shape flat(shape.begin(), shape.begin() + planes);
+    flat.push_back(product(std::span<const Expr>(shape).subspan(static_cast<std::size_t>(planes))));
+    return flat;
+  };
+  Value* zeros = c.b.expand(c.b.scalar(x->type.dtype, 0), in_planes(result));
+  Value* y = onnx_call(c, "ScatterElements",
+                       {zeros, c.b.reshape(places, in_planes(places->type.shape)), c.b.reshape(x, in_planes(x->type.shape))},
+                       {{"axis", std::int64_t{planes}}})[0];
+  return {c.b.reshape(y, result)};
+}
+
 // Of integers: the sum divided towards 0 by the number of places that count.
 Value* averaged_integers(AtenContext& c, Value* x, const PoolOptions& o) {
   const std::size_t axes = o.kernel.size();
@@ -271,6 +289,8 @@ constexpr OpRow kPoolingRows[] = {
     {"aten.max_pool2d.default", max_pool, "2"},
     {"aten.max_pool3d.default", max_pool, "3"},
     {"aten.max_pool2d_with_indices.default", max_pool, "2"},
+    {"aten.max_unpool2d.default", max_unpool, "2"},
+    {"aten.max_unpool3d.default", max_unpool, "3"},
     {"aten.max_pool1d_with_indices.default", max_pool, "1"},
     {"aten.max_pool3d_with_indices.default", max_pool, "3"},
     {"aten.max_pool2d_with_indices_backward.default", max_pool_backward, "2"},

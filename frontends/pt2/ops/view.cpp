@@ -182,11 +182,13 @@ Outputs repeat(AtenContext& c) {
   return {c.b.reshape(c.b.expand(c.b.reshape(x, apart), wide), c.result().shape)};
 }
 
+// linalg's: of the last two axes unless it is told.
 Outputs diagonal(AtenContext& c) {
-  Value* x = c.tensor("self");
+  const bool last = c.core() == "last";
+  Value* x = c.tensor(last ? "A" : "self");
   const std::size_t rank = x->type.rank();
-  const std::int64_t offset = c.integer("offset", 0), first = c.axis(c.integer("dim1", 0), rank),
-                     second = c.axis(c.integer("dim2", 1), rank);
+  const std::int64_t offset = c.integer("offset", 0), first = c.axis(c.integer("dim1", last ? -2 : 0), rank),
+                     second = c.axis(c.integer("dim2", last ? -1 : 1), rank);
   Ints perm;
   for (std::size_t i = 0; i < rank; ++i)
     if (static_cast<std::int64_t>(i) != first && static_cast<std::int64_t>(i) != second)
@@ -287,6 +289,7 @@ constexpr OpRow kViewRows[] = {
     {"aten.repeat.default", repeat},
     {"aten.tile.default", repeat},
     {"aten.diagonal.default", diagonal},
+    {"aten.linalg_diagonal.default", diagonal, "last"},
     {"aten.unfold.default", unfold},
     {"aten.slice_scatter.default", write_slice, "slice"},
     {"aten.select_scatter.default", write_slice, "select"},
