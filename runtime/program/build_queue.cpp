@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
+#include <system_error>
 #include <utility>
 
 namespace oclc::runtime {
@@ -32,7 +33,11 @@ BuildQueue::~BuildQueue() {
 
 void BuildQueue::start() {
   const std::lock_guard lock(mutex_);
-  if (!feeder_.joinable() && !waiting_.empty()) feeder_ = std::thread([this] { feed(); });
+  if (feeder_.joinable() || waiting_.empty()) return;
+  try {
+    feeder_ = std::thread([this] { feed(); });
+  } catch (const std::system_error&) {  // no thread: this process builds all
+  }
 }
 
 std::optional<BuildQueue::Taken> BuildQueue::next() {
@@ -50,15 +55,16 @@ std::optional<BuildQueue::Taken> BuildQueue::next() {
 }
 
 void BuildQueue::feed() {
-  for (Process& process : processes_) {
-    process.runs.start(device_, BuilderProcess::Pace::at_once);
+  try {
+    for (Process& process : processes_) process.runs.start(device_, BuilderProcess::Pace::at_once);
+    while (!is_over()) {
+      open_some();
+      give_work();
+      take_replies();
+    }
+  } catch (...) {  // without memory no process helps
   }
-  while (!is_over()) {
-    open_some();
-    give_work();
-    take_replies();
-  }
-  processes_.clear();
+  for (Process& process : processes_) end(process);
 }
 
 // Whether no process can do more.
@@ -123,8 +129,13 @@ void BuildQueue::take_replies() {
 }
 
 void BuildQueue::lost(Process& process) {
-  process.runs.end();
+  end(process);
   if (!std::exchange(told_, true)) tell_(kBuilderEnded);
+}
+
+// What it was at is built by another one, or here.
+void BuildQueue::end(Process& process) {
+  process.runs.end();
   if (!process.job) return;
   const std::lock_guard lock(mutex_);
   waiting_.push_front(*std::exchange(process.job, std::nullopt));

@@ -49,6 +49,7 @@ class BuildQueue {
   void give_work();
   void take_replies();
   void lost(Process& process);
+  void end(Process& process);
 
   const Device device_;
   const std::vector<BuildJob> jobs_;
