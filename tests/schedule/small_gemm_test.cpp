@@ -294,8 +294,8 @@ TEST_CASE("layers of a dense block that store side by side are one body of a lau
   CHECK(c.plan.launches <= 2);
   const std::string& text = c.plan.files.back().source;
   // The first and last kernel, a product of each layer, the window of three layers and the last one, which stores elsewhere.
-  CHECK(text.find("_k7(") != std::string::npos);
-  CHECK(text.find("_k8(") == std::string::npos);
+  CHECK(text.find("_7_tile(") != std::string::npos);
+  CHECK(text.find("_8_tile(") == std::string::npos);
   CHECK(check.problem("h200", true, 5e-6, evaluate(*check.graph, check.inputs, check.symbols)) == "");
 }
 
