@@ -20,6 +20,9 @@
 namespace oclc::fuzz {
 namespace {
 
+// PoCL 3.1 keeps every kernel mapped that ran in a process, and the system allows a process 65,530 mappings: 600 graphs.
+constexpr std::size_t kMostJobs = 200;
+
 struct Options {
   std::uint64_t seed = 1;
   std::int64_t models = 1000, graphs = 100, from_model = 0, from_graph = 0, batch = 20, jobs = 2, only = -1;
@@ -246,7 +249,7 @@ int run(int argc, char** argv) {
   };
   const auto work = [&](const std::vector<std::uint64_t>& list, bool alone) {
     tool::run_jobs(
-        list.size(), {static_cast<int>(o.jobs), o.timeout_s},
+        list.size(), {static_cast<int>(o.jobs), o.timeout_s, kMostJobs},
         [&] {
           ::setenv("POCL_KERNEL_CACHE", "0", 1);
           return [&](std::size_t job) {

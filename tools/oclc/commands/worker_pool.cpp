@@ -52,7 +52,7 @@ struct Worker {
   pid_t pid = -1;
   int fd = -1;
   bool busy = false;
-  std::size_t job = 0;
+  std::size_t job = 0, jobs = 0;  // the one it is at, and how many it was given
   Clock::time_point deadline;
 };
 
@@ -116,6 +116,7 @@ void run_jobs(std::size_t count, const PoolOptions& options,
       const std::uint64_t job = next;
       worker.busy = true;
       worker.job = next++;
+      ++worker.jobs;
       worker.deadline =
           Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.timeout_s));
       send_all(worker.fd, &job, sizeof job);  // if it is gone, reading tells
@@ -139,6 +140,7 @@ void run_jobs(std::size_t count, const PoolOptions& options,
         worker.busy = false;
         done(worker.job, text, good ? "" : stop(worker, false));
         ++finished;
+        if (good && worker.jobs == options.most_jobs) stop(worker, false);
       }
     }
   }

@@ -8,7 +8,8 @@ namespace oclc::tool {
 
 struct PoolOptions {
   int workers = 2;
-  double timeout_s = 60;  // of one job; the worker is killed then
+  double timeout_s = 60;      // of one job; the worker is killed then
+  std::size_t most_jobs = 0;  // of one worker, then another takes its place; 0: any number
 };
 
 // Runs jobs 0 to count - 1. `start` is called once in each child and gives what does a job and returns its result as text;
