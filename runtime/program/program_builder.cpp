@@ -193,6 +193,14 @@ bool build_apart(Context& context, const fb::Plan& plan, std::vector<Unit>& unit
   return true;
 }
 
+// Builds the units with other processes where those share whole programs; false: they do not.
+bool build_from_queue(Context& context, std::vector<Unit>& units, const Help& help, const Builders::Tell& tell) {
+  if (help.share != Share::programs || help.processes == 0 || units.size() < 2) return false;
+  BuildQueue queue(*help.device, jobs_in_order(context, units), help.processes, tell);
+  build_units(context, units, queue, may_be_on_disk(context, units) ? kPatienceOfBuilds : kNoPatience);
+  return true;
+}
+
 }  // namespace
 
 BuiltPrograms build_programs(Context& context, const package::Package& package, bool may_be_unoptimized) {
@@ -254,9 +262,7 @@ BuiltPrograms build_programs(Context& context, const package::Package& package, 
       started = true;
       return result.builders;
     };
-  if (help.share == Share::programs && help.processes > 0 && units.size() > 1) {
-    BuildQueue queue(*help.device, jobs_in_order(context, units), help.processes, tell);
-    build_units(context, units, queue, may_be_on_disk(context, units) ? kPatienceOfBuilds : kNoPatience);
+  if (build_from_queue(context, units, help, tell)) {
     started = true;
   } else {
     const bool is_known = own_marks.empty() || std::any_of(own_marks.begin(), own_marks.end(), exists);
