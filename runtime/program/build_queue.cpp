@@ -3,7 +3,6 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <numeric>
 #include <system_error>
 #include <utility>
@@ -14,7 +13,8 @@ namespace {
 // Processes that make a context at a time: NVIDIA's driver 580 takes 0.25 s for one alone, 0.5 s for each of four at once and 1
 // s for each of eight (H100), so that all at once would all begin late.
 constexpr int kOpenAtOnce = 2;
-constexpr int kPollMs = 100;
+// Who ends the queue waits so long at most.
+constexpr int kPollMs = 10;
 
 }  // namespace
 

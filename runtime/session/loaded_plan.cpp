@@ -106,12 +106,12 @@ void LoadedPlan::upload_constants() {
       continue;
     }
     if (bytes == 0) continue;
-    if (constant_size(buffer) > facts.max_alloc_bytes)
+    if (bytes > facts.max_alloc_bytes)
       throw Failure(OCLC_E_MEMORY, "constant '" + (buffer.name() ? buffer.name()->str() : "") + "' takes " +
-                                       std::to_string(constant_size(buffer)) + " bytes, device '" + facts.name +
-                                       "' allows at most " + std::to_string(facts.max_alloc_bytes) + " in one piece");
-    memories_.push_back(upload(buffer.constant_offset(), constant_size(buffer)));
-    places_[i] = {memories_.back().get(), 0, 0, constant_size(buffer)};
+                                       std::to_string(bytes) + " bytes, device '" + facts.name + "' allows at most " +
+                                       std::to_string(facts.max_alloc_bytes) + " in one piece");
+    memories_.push_back(upload(buffer.constant_offset(), bytes));
+    places_[i] = {memories_.back().get(), 0, 0, bytes};
   }
   if (!shared_) check_cl(clFinish(context_->queue()), "uploading constants");
 }
